@@ -163,15 +163,15 @@ def unlisted_releases(cell: Cell) -> tuple[dict[str, Release], str]:
         return space >> tk.then_stable_histogram(_PURE, epsilon=cell.epsilon, delta=DELTA, gaussian=gaussian)
 
     k = cell.k
-    built = {f"{many} k limit" if many > 1 else "k limit": limited(many * k) for many in (1, 10, 100)}
+    built = {f"{many} k limit" if many > 1 else "k limit": limited(many * k) for many in (1, 10, 30, 100)}
     scale = k / cell.epsilon * (1 + 1e-12)
     built["exponential noise"] = space >> tk.then_unknown_domain_top_k(
-        _PURE, k=k, scale=scale, limit=10 * k, delta=DELTA, noise=tk.noise.Exponential()
+        _PURE, k=k, scale=scale, limit=30 * k, delta=DELTA, noise=tk.noise.Exponential()
     )
     chosen = planned()
     if cell.cap is not None:
         built |= {"histogram_laplace": histogram(False), "histogram_gaussian": histogram(True)}
-    usual = "10 k limit"
+    usual = "30 k limit"
     if chosen["mechanism"] == "stable_histogram":
         usual = f"histogram_{'gaussian' if chosen['gaussian'] else 'laplace'}"
 

@@ -125,9 +125,9 @@ With a cap, at most that many items of a user count, drawn at random in ten ways
 whole table.
 
 The plan is what `opendp-topk plan` recommends with default options. It never reads the table. The best mechanism is
-known only in hindsight: of the mechanisms of the command or, without a list, of limits of k, 10 k and 100 k items,
-exponential noise and stable histograms. Peeled permute-and-flip is left out for long lists, where it is slow, and
-*products* is too long for a list.
+known only in hindsight: of the mechanisms of the command or, without a list, of limits of k, 10 k, 30 k and 100 k
+items, exponential noise and stable histograms. Peeled permute-and-flip is left out for long lists, where it is slow,
+and *products* is too long for a list.
 
 | table | user, item | source |
 |---|---|---|
@@ -164,9 +164,9 @@ _REASONS = """
 - **Sets.** The plan compares error bounds for the worst counts. One choice among all sets (`canonical_exponential`)
   makes no error if the k-th count is far enough above the next, and finds little if it is not. Without the counts, no
   rule is right for both. `--expect`, a public guess of the k-th count, helps.
-- **Limits.** Without a list and without a cap, the 10 k largest items take part. With `--limit` at 100 k, items lead
-  over a smaller count, but the threshold is higher. That finds more in long tails, and less on *planes*, which has 104
-  items. If the domain is known to have thousands of items, and counts are not far above the threshold, use 100 k.
+- **Limits.** Without a list and without a cap, the 30 k largest items take part. With a larger `--limit`, items lead
+  over a smaller count, but the threshold is higher. Over all tables 30 k and 100 k find as much. On *planes*, which has
+  104 items, a limit of 10 k finds more: if the domain is known to have few items, use a small limit.
 - **Caps.** The row *max items* of a plan shows whether a cap lowers the noise. What it leaves out depends on the table.
 - **Small shares.** If k / epsilon is not well below the k-th count, no mechanism finds much: lower k, or raise epsilon.
 """.splitlines()

@@ -59,7 +59,7 @@ def test_a_plan_meets_the_budget_and_is_the_better_by_its_own_numbers(
     known = found.measurement.parameters
     assert known["mechanism"] == mechanism
     metric = tk.KeyedCountDistance(max_items=max_items, monotonic=neighbors == "add_remove")
-    space, scale, limit = (tk.KeyedCountsDomain(), metric), known["scale"], 10 * k
+    space, scale, limit = (tk.KeyedCountsDomain(), metric), known["scale"], 30 * k
     options = {"k": k, "scale": scale, "limit": limit, "threshold": known["threshold"]}
     if mechanism == "stable_histogram":
         own: float = needed_by_histogram(scale, known["threshold"], known["gaussian"])

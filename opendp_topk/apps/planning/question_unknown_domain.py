@@ -25,8 +25,8 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
     What is asked:
         candidates (FILE|N, rare, needs minimum_users, excludes max_items): Release only items of this list: a file, or
             a number. With --minimum-users: a public list of candidates, some of which may have too few users.
-        limit (N): Items of the table that take part. Default: 10 k. They are the best ones. Choose the number without
-            looking at the table. Default: ten times k, or all candidates if these are fewer.
+        limit (N): Items of the table that take part. Default: 30 k. They are the best ones. Choose the number without
+            looking at the table. Default: thirty times k, or all candidates if these are fewer.
     """
 
     candidates: Any = None

@@ -109,13 +109,13 @@ class ThresholdTask(VariableSizeTask, Protocol):
 
 # Top-k of an unknown domain.
 
-_LIMIT = 10  # limit per k: the count of the first item beyond it is small, and its logarithm costs little
+_LIMIT = 30  # limit per k: the count of the first item beyond it is small, and its logarithm costs little
 _SHARE = Fraction(1, 2)  # of delta for the threshold: the lead that an item needs is within 1 % of the least
 
 
 @dataclass(frozen=True)
 class UnknownDomainTask(ThresholdTask):
-    """Task: release the ``k`` best of the ``limit`` best items of the table. The default limit is 10 k.
+    """Task: release the ``k`` best of the ``limit`` best items of the table. The default limit is 30 k.
 
     If ``n_candidates`` is given, candidates are listed, but a minimum of users leaves some of them out. The best of the
     others are then released in the same way. ``most_accurate_plan`` uses one of the ``alternatives`` if an item then
