@@ -1,15 +1,18 @@
 """The law of the leader of two candidates after each of up to four steps, and of one noisy sum, by convolutions alone.
 
-What is told of step t is written out here for each t; y_1, ..., y_4 are the steps with noise, and y_12, y_34, y_1234
-the sums of two and of four with noise of their own.
+For the tree, what is told of step t is written out here for each t; y_1, ..., y_4 are the steps with noise, and y_12,
+y_34, y_1234 the sums of two and of four with noise of their own.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from . import discrete
 
@@ -106,3 +109,52 @@ def last_sum(steps: int, name: str, scale: Fraction) -> dict[Fraction, float]:
     unit = 21 if steps == 7 else parts[0][1]
     total: Any = added(*(times(unit // weight, law) for law, weight in parts))
     return {Fraction(z, unit): p for z, p in total.items()}
+
+
+_ROOT = {1: (1,), 2: (2, 1), 3: (8, 4, 3)}  # the weights 1, 1/2, 3/8 of the noise of this step and of those before it
+
+
+def rooted_leaders(steps: int, stream: Stream, scale: Fraction) -> dict[tuple[int, ...], float]:
+    """The law of ``leaders`` for Gaussian noise on the multiples of 4^(1 - steps) that all later steps share."""
+    weights, unit = _ROOT[steps], 4 ** (steps - 1)
+    noise = difference("gaussian", scale * unit)
+    values = np.array(sorted(noise))
+    masses = np.array([noise[z] for z in values])
+    at_least = np.append(np.cumsum(masses[::-1])[::-1], 0.0)
+    result: dict[tuple[int, ...], float] = {}
+
+    def follow(leaders: tuple[int, ...], total: int, drawn: list[Any], p: Any) -> None:
+        total += stream(leaders)
+        past = [weight * z for weight, z in zip(weights[1:], reversed(drawn), strict=False)]
+        before = unit * weights[0] * total + sum(past, np.zeros(len(p), dtype=np.int64))
+        if len(leaders) + 1 == steps:
+            ahead = float(np.sum(p * at_least[np.searchsorted(values, -before / weights[0])]))
+            result[(*leaders, 0)], result[(*leaders, 1)] = ahead, float(np.sum(p)) * at_least[0] - ahead
+            return
+        here = (before[:, None] + weights[0] * values >= 0).ravel()
+        both = [np.repeat(z, len(values)) for z in drawn], np.tile(values, len(p)), np.outer(p, masses).ravel()
+        for leader, where in ((0, here), (1, ~here)):
+            follow((*leaders, leader), total, [*(z[where] for z in both[0]), both[1][where]], both[2][where])
+
+    follow((), 0, [], np.ones(1))
+    return result
+
+
+def rooted_last_sum(steps: int, scale: Fraction) -> dict[Fraction, float]:
+    """The law of the noise of the running sum after the last of up to three steps."""
+    weights, unit = _ROOT[steps], 4 ** (steps - 1)
+    one = {z: float(p) for z, p in discrete.masses("gaussian", scale * unit).items() if p > _LEFT}
+    law, farthest = np.ones(1), max(one)
+    for weight in weights:
+        spread = np.zeros(2 * weight * farthest + 1)
+        for z, p in one.items():
+            spread[weight * (z + farthest)] = p
+        law = np.convolve(law, spread)
+    middle = len(law) // 2
+    return {Fraction(n - middle, weights[0] * unit): p for n, p in enumerate(law.tolist()) if p}
+
+
+def root(steps: int) -> Any:
+    """The lower triangular matrix whose square adds up all steps so far, with the entry one at the top."""
+    column = [math.prod((2 * i - 1) / (2 * i) for i in range(1, k + 1)) for k in range(steps)]
+    return np.array([[column[t - u] if u <= t else 0.0 for u in range(steps)] for t in range(steps)])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.measurement import Measurement
@@ -59,17 +61,27 @@ OWN: Mapping[str, tuple[Metric, ...]] = {
 }
 
 
-def _node_sums_distribution(measurement: Measurement) -> Callable[[Any], Any]:
-    """Return the distribution of the noisy sums of all runs of steps for which ``make_continual_top_k`` draws noise."""
-    law, steps = merged_laws.noisy_score_distribution(measurement, reach=6), measurement.parameters["steps"]
+def _noisy_sums_distribution(measurement: Measurement) -> Callable[[Any], Any]:
+    """Return the distribution of all sums for which ``make_continual_top_k`` draws noise, in units of its noise."""
+    known = measurement.parameters
+    steps, unit = known["steps"], 4 ** (known["steps"] - 1) if known["gaussian"] else 1
+    in_units = replace(measurement, parameters={**known, "scale": known["scale"] * unit})
+    law = merged_laws.noisy_score_distribution(in_units, reach=6 * unit)
     sizes = [2**i for i in range(steps) if 2**i <= steps]
-    ends = [(first, first + size) for size in sizes for first in range(0, steps - size + 1, size)]
+    weights = [
+        [int(first <= step < first + size) for step in range(steps)]
+        for size in sizes
+        for first in range(0, steps - size + 1, size)
+    ]
+    if known["gaussian"]:
+        root = [math.comb(2 * i, i) * 4 ** (steps - 1 - i) for i in range(steps)]
+        weights = [[*reversed(root[: step + 1]), *[0] * (steps - 1 - step)] for step in range(steps)]
 
-    def distribution_of_nodes(cells: Any) -> Any:
+    def output_distribution(cells: Any) -> Any:
         width = len(cells) // steps
-        return law([sum(cells[first * width + j : end * width : width]) for first, end in ends for j in range(width)])
+        return law([sum(map(operator.mul, row, cells[column::width])) for row in weights for column in range(width)])
 
-    return distribution_of_nodes
+    return output_distribution
 
 
 _AT_DISTANCE_1: tuple[ScorePair, ...] = (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))
@@ -80,7 +92,7 @@ MERGED: Mapping[str, tuple[Merge | None, int, tuple[ScorePair, ...]]] = {
     "make_laplace": (merged_laws.noisy_score_distribution, 2, _AT_DISTANCE_2),
     "make_gaussian": (merged_laws.noisy_score_distribution, 2, _AT_DISTANCE_2),
     "make_noisy_histogram": (merged_laws.noisy_score_distribution, 1, _AT_DISTANCE_1),
-    "make_continual_top_k": (_node_sums_distribution, 1, _AT_DISTANCE_1),
+    "make_continual_top_k": (_noisy_sums_distribution, 1, _AT_DISTANCE_1),
     "make_select_then_count": (
         merged_laws.winner_count_distribution,
         1,
