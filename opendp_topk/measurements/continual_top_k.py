@@ -138,7 +138,7 @@ def make_continual_top_k(
         BudgetError: A query adds a step after all T steps.
 
     Runtime:
-        About 1 microsecond per count and step, and per counted row of a table. For the square root, about T / 20
+        About 1 microsecond per count and step, and per counted row of a table. For the square root, 3 to 12
         microseconds per count and step up to T = 100, and 0.4 milliseconds for T = 512. A queryable keeps the noise of
         all steps so far or, for the tree, 2 d numbers for each one in the binary representation of their number and,
         for tables, the number of counted items of each user. It is lost when its process ends.
