@@ -35,6 +35,8 @@ def main() -> int:
             folder = Path(name)
             try:
                 bin_folder = fetch_interpreter(version, folder)
+                output(str(bin_folder / "python3"), "-m", "venv", str(folder / "trial"))
+                output(str(folder / "trial/bin/pip"), "install", "--quiet", str(ROOT))
             except (OSError, subprocess.CalledProcessError, StopIteration) as error:
                 print(f"Python {version} cannot be had here: {error!r}", flush=True)
                 continue
