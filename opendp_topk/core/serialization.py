@@ -24,11 +24,12 @@ _ARGUMENTS: dict[type, Callable[[Any], list[Any]]] = {
     tuple: lambda value: [list(value)],
     dict: lambda value: [[*map(list, value.items())]],
     range: lambda value: [value.start, value.stop, value.step],
-    Fraction: lambda value: [str(value)],
+    Fraction: lambda value: [value.numerator, value.denominator],
     type: lambda value: [value.__name__],
 }
 _CALLABLES: dict[str, Callable[..., Any]] = {
-    **{one.__name__: one for one in (tuple, dict, range, Fraction, IndexCandidates, BestCounts)},
+    **{one.__name__: one for one in (tuple, dict, range, IndexCandidates, BestCounts)},
+    "Fraction": lambda numerator, denominator: Fraction(numerator, denominator),  # of one text it computes any power
     "type": lambda name: {"int": int, "float": float}[name],
     ">>": operator.rshift,
 }
@@ -60,7 +61,7 @@ def from_json(text: str) -> Any:
     """Return what :func:`to_json` wrote, built again: its privacy map and its proof are those of this library.
 
     Args:
-        text: The JSON. It may come from a source that is not trusted.
+        text: The JSON. A source that is not trusted can ask for long work, but can run nothing else.
 
     Returns:
         The measurement, transformation or odometer.
@@ -77,8 +78,8 @@ def from_json(text: str) -> Any:
     """
     try:
         found = json.loads(text)
-        if found["format"] == FORMAT:
-            return _decode(found["built"], {})
+        if found["format"] == FORMAT and isinstance(built := _decode(found["built"], {}), Claimed):
+            return built
     except TopKError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
@@ -103,7 +104,8 @@ def _find_call(value: Any) -> tuple[str, Iterable[Any], Mapping[str, Any]]:
     recipe = value._own_claim().recipe if isinstance(value, Claimed) else None
     if recipe is not None:
         name = ">>" if recipe.constructor in _CHAINS else recipe.constructor.__name__
-        return name, recipe.arguments, recipe.options
+        if _find_callable(name) is not None:
+            return name, recipe.arguments, recipe.options
     if kind.__name__ == "Noise" and value.is_proven:
         return value.name, (), {}
     if _find_callable(kind.__name__) is kind:
@@ -131,7 +133,12 @@ def _decode(value: Any, built: dict[str, Any]) -> Any:
 
 
 def _find_callable(name: str) -> Any:
-    """Return the public constructor, the noise or the class of values of this name; None if there is none."""
+    """Return the public constructor, the noise or the class of values of this name; None if there is none.
+
+    Maps that a caller supplied are not read, because a text could claim any.
+    """
+    if name.startswith("make_user_"):
+        return None
     if name not in HOMES:
         noises = importlib.import_module(NAMESPACES["noise"], _PACKAGE)
         return getattr(noises, name) if name in noises.__all__ else _CALLABLES.get(name)

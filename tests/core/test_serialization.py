@@ -50,7 +50,11 @@ def call(name: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
         (call(["make_repeat"]), "in the format"),
         (call("CustomNoise"), "in the format"),
         (call("type", "str"), "in the format"),
-        (call("Fraction", "1/0"), "in the format"),
+        (call("Fraction", 1, 0), "in the format"),
+        (call("Fraction", "1e400000000"), "in the format"),
+        (call("make_user_measurement"), "name only"),
+        (call("make_user_transformation"), "name only"),
+        (call("Fraction", 1, 2), "in the format"),
         ({"eval": "1"}, "in the format"),
         (call(">>", "a", "b"), "in the format"),
         (call("eval", "1"), "name only"),
@@ -75,8 +79,15 @@ def mended() -> tk.Measurement:
     return built
 
 
+def stated() -> tk.Measurement:
+    """A measurement with the map of a caller, whose functions can all be written."""
+    given = {"function": tk.index_candidates(["a"]), "privacy_map": tk.index_candidates([0, 1])}
+    return tk.make_user_measurement(*COUNTS, PURE, **given)
+
+
 @pytest.mark.parametrize(
-    "built", [dataclasses.replace(top(), privacy_map=lambda d: d), tk.then_laplace(PURE, scale=1), mended()]
+    "built",
+    [dataclasses.replace(top(), privacy_map=lambda d: d), tk.then_laplace(PURE, scale=1), mended(), stated()],
 )
 def test_what_no_constructor_made_is_not_written(built: Any) -> None:
     with pytest.raises(tk.errors.ParameterTypeError, match="unchanged result of a constructor"):
