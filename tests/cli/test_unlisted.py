@@ -91,12 +91,12 @@ def test_the_plan_meets_the_target_with_the_least_noise(command: Command, neighb
 
     def delta(threshold: float) -> float:
         measured = tk.make_unknown_domain_top_k(
-            tk.KeyedCountsDomain(), metric, tk.PrivacyProfile(), k=5, limit=50, scale=scale, threshold=threshold
+            tk.KeyedCountsDomain(), metric, tk.PrivacyProfile(), k=5, limit=150, scale=scale, threshold=threshold
         )
         return measured.map(users).delta(1)
 
     assert delta(threshold) <= 1e-6 < delta(threshold - 1e-3)
-    near = accuracy(Gumbel(), 51, 5, Fraction(scale), 0.05)
+    near = accuracy(Gumbel(), 151, 5, Fraction(scale), 0.05)
     assert f"more than {math.floor(threshold + near)} users" in result.field("accuracy")
     assert f"within {math.floor(near)} users" in result.field("accuracy")
 

@@ -58,8 +58,16 @@ def test_a_document_that_is_relied_on(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("spaces/measures.py", 'class Measure(ABC):\n    """', 'class Measure(ABC):\n    """One. '),
-        ("spaces/measures.py", "class Measure(ABC):", "class Measure(ABC):  # a comment"),
+        (
+            "spaces/measures.py",
+            'class Measure(ABC, Generic[Distance]):\n    """',
+            'class Measure(ABC, Generic[Distance]):\n    """One. ',
+        ),
+        (
+            "spaces/measures.py",
+            "class Measure(ABC, Generic[Distance]):",
+            "class Measure(ABC, Generic[Distance]):  # a comment",
+        ),
         (
             "sampling/samplers/advantages.py",
             "def _nearest_float(ratio: Fraction)",
