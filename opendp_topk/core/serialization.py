@@ -47,6 +47,7 @@ def to_json(built: Any) -> str:
 
     Raises:
         ParameterTypeError: ``built`` is not the unchanged result of a constructor, or an argument has another type.
+        ParameterError: A number has more than 4300 digits.
 
     Example:
         >>> import opendp_topk as tk
@@ -54,7 +55,10 @@ def to_json(built: Any) -> str:
         >>> tk.from_json(tk.to_json(noisy)) == noisy
         True
     """
-    return json.dumps({"format": FORMAT, "built": _encode(built)})
+    try:
+        return json.dumps({"format": FORMAT, "built": _encode(built)})
+    except ValueError:
+        raise ParameterError("built must contain numbers of at most 4300 digits") from None
 
 
 def from_json(text: str) -> Any:

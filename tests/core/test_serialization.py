@@ -94,6 +94,11 @@ def test_what_no_constructor_made_is_not_written(built: Any) -> None:
         tk.to_json(built)
 
 
+def test_numbers_that_no_text_may_have_are_refused() -> None:
+    long = top() >> tk.index_candidates([10**5000, 2, 3])
+    raises_exactly(tk.errors.ParameterError, lambda: tk.to_json(long), "at most 4300 digits")
+
+
 def test_spaces_of_a_chain() -> None:
     count = ROWS >> tk.then_count_by_item(candidates=["baker", "smith"])
     assert count.input_space == ROWS
