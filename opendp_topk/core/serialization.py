@@ -6,6 +6,7 @@ import importlib
 import json
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from typing import Any
@@ -55,10 +56,10 @@ def to_json(built: Any) -> str:
         >>> tk.from_json(tk.to_json(noisy)) == noisy
         True
     """
-    try:
-        return json.dumps({"format": FORMAT, "built": _encode(built)})
-    except ValueError:
-        raise ParameterError("built must contain numbers of at most 4300 digits") from None
+    written = {"format": FORMAT, "built": _encode(built)}
+    with suppress(ValueError):
+        return json.dumps(written)
+    raise ParameterError("built must contain numbers of at most 4300 digits")
 
 
 def from_json(text: str) -> Any:
