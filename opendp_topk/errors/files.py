@@ -126,14 +126,14 @@ _MODE, _OWN = 0o666, 0o600  # less the umask
 class DraftFile:
     """A context manager for a new file beside ``path``, with another name until it is published.
 
-    A link at ``path`` is not followed. If ``private`` is true, only the owner may read the file.
+    Entering it creates the file, and leaves none behind if it is interrupted, at whatever point. A link at ``path`` is
+    not followed. If ``private`` is true, only the owner may read the file.
     Each method raises OSError if the operation fails, or if the draft was exchanged for another file.
     """
 
     def __init__(self, path: Path, *, private: bool = False) -> None:
         self._place, self._mode = path, _OWN if private else _MODE
         self._draft = path.with_name(f".{path.name[:40]}.{uuid.uuid4().hex[:12]}.partial")
-        self._stream = os.fdopen(os.open(self._draft, _NEW, self._mode), "r+b")
 
     def write_content(self, content: bytes | Iterable[bytes]) -> None:
         """Write these bytes, which may be an iterable of parts, to the draft and flush them to the disk."""
@@ -168,14 +168,21 @@ class DraftFile:
                 raise
 
     def __enter__(self) -> DraftFile:
-        return self
+        try:
+            self._stream = os.fdopen(os.open(self._draft, _NEW, self._mode), "r+b")
+            return self
+        except OSError:
+            raise  # no file was created; one of this name belongs to somebody else
+        except BaseException:
+            self.discard()
+            raise
 
     def __exit__(self, *_: object) -> None:
         self.discard()
 
     def discard(self) -> None:
         """Remove the draft's own name, and close the file."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, AttributeError):  # there is no stream if creating the file was interrupted
             self._stream.close()
         with contextlib.suppress(OSError):
             self._draft.unlink()

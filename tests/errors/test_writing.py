@@ -4,11 +4,15 @@ import contextlib
 import errno
 import os
 import shutil
+import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
+from opendp_topk.apps.cli.output import RecordDestination
 from opendp_topk.errors import files as writing
 from opendp_topk.errors.files import DraftFile, write_atomically
 
@@ -135,8 +139,8 @@ def test_a_link_that_has_the_name_of_the_draft_is_not_followed(tmp_path: Path, m
     for target in (victim, tmp_path / "not there"):
         link = tmp_path / f".a.{'0' * 12}.partial"
         link.symlink_to(target)
-        with pytest.raises(FileExistsError):
-            DraftFile(tmp_path / "a")
+        with pytest.raises(FileExistsError), DraftFile(tmp_path / "a"):
+            pass
         link.unlink()
     assert (victim.read_bytes(), (tmp_path / "not there").exists()) == (b"precious", False)
 
@@ -177,6 +181,58 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
         write_atomically(tmp_path / str(n), b"text")
         with pytest.raises(FileExistsError):
             write_atomically(tmp_path / str(n), b"text")
-    with pytest.raises(OSError, match="name"):
-        DraftFile(tmp_path / ("x" * 300) / "a")
+    with pytest.raises(OSError, match="name"), DraftFile(tmp_path / ("x" * 300) / "a"):
+        pass
     assert opened() == before
+
+
+def _enter_interrupted(entered: AbstractContextManager[Any], line: int) -> int:
+    """Enter and leave it, with Ctrl-C at the given line of the library's own code; return the number of lines run."""
+    lines, sources = 0, (writing.__file__, sys.modules[RecordDestination.__module__].__file__)
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal lines
+        if frame.f_code.co_filename not in sources or frame.f_code.co_name != "__enter__":
+            return None
+        if event == "line":
+            lines += 1
+            if lines == line:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with contextlib.suppress(KeyboardInterrupt), entered:
+            pass
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+@pytest.mark.parametrize("kind", ["draft", "record"])
+def test_an_interrupt_leaves_no_draft_at_any_line(tmp_path: Path, kind: str) -> None:
+    def entered() -> AbstractContextManager[Any]:
+        return DraftFile(tmp_path / "a") if kind == "draft" else RecordDestination(str(tmp_path / "a"))
+
+    total = _enter_interrupted(entered(), 0)
+    assert total >= 3
+    for line in range(1, total + 1):
+        _enter_interrupted(entered(), line)
+        assert os.listdir(tmp_path) == [], line
+
+
+@pytest.mark.parametrize("kind", ["draft", "record"])
+def test_an_interrupt_leaves_no_draft_between_two_calls(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file exists, and its name is not known to anybody yet."""
+
+    def pressed(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fdopen", pressed)
+    entered = DraftFile(tmp_path / "a") if kind == "draft" else RecordDestination(str(tmp_path / "a"))
+    with pytest.raises(KeyboardInterrupt), entered:
+        pass
+    assert os.listdir(tmp_path) == []

@@ -68,17 +68,18 @@ class RecordDestination:
             raise ParameterError(f"--out {out!r} exists already: choose another name, or add --force to replace it")
 
     def __enter__(self) -> RecordDestination:
-        if self.is_file:
-            reason = None
-            try:
-                self._claim = DraftFile(self._target)
-            except (OSError, ValueError) as error:
-                reason = getattr(error, "strerror", None) or "not a valid file name"
-            if reason is not None:
-                raise TableError(
-                    f"--out cannot be written in the folder {quote_path(str(self._target.parent))}: {reason}"
-                )
-        return self
+        if not self.is_file:
+            return self
+        self._claim = DraftFile(self._target)
+        try:
+            self._claim.__enter__()
+            return self
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "not a valid file name"
+        except BaseException:
+            self._claim.discard()
+            raise
+        raise TableError(f"--out cannot be written in the folder {quote_path(str(self._target.parent))}: {reason}")
 
     def write_record(self, record: ReleaseRecord) -> None:
         """Write ``record`` as JSON, or only its items as a table if the name of the file ends in .csv.
