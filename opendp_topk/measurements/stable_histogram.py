@@ -33,7 +33,7 @@ from ..spaces.costs import (
 )
 from ..spaces.curves.closed_forms import ApproximateDP, DiscreteLaplace, NormalPair, ZCDPBound
 from ..spaces.curves.composed import Composed, Largest
-from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.curve import PrivacyCurve, least_argument
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
 from ..spaces.measures import Approximate, Distance, MaxDivergence, Measure, PrivacyProfile
 from ._grid import Grid
@@ -285,20 +285,16 @@ class _CountNoise:
         If the scale is above 2^53, the threshold may exceed the least by up to 2^-52 times the scale.
         """
         return self._least_threshold(
-            b, lambda level: not b or to_fraction(round_up(self.new_partition_probability(b, 1, level))) <= delta
+            b, delta, lambda level: round_up(self.new_partition_probability(b, 1, level)) if b else 0.0
         )  # [own-delta]
 
-    def _least_threshold(self, b: Fraction, kept: Callable[[int], bool]) -> int:
-        low, high = self.metric.rise(1), self.metric.rise(1) + 1
-        while not kept(high):  # [kept]
+    def _least_threshold(self, b: Fraction, delta: Fraction, loss: Callable[[int], float]) -> int:
+        low, high = self.metric.rise(1), self.metric.rise(1) + 1 + int(b)
+        while loss(high) > delta:  # [kept]
             low, high = high, 2 * high
             if high > _FARTHEST * b + _FARTHEST * self.metric.rise(1):
                 raise ParameterError("delta is too small: no threshold satisfies it")
-        near = max(1, int(b) >> 52)
-        while high - low > near:
-            middle = (low + high) // 2
-            low, high = (low, middle) if kept(middle) else (middle, high)  # [passes]
-        return high
+        return least_argument(loss, delta, low, high, near=max(1, int(b) >> 52))  # [least-level]
 
     def calibrate_noise(self, epsilon: Fraction, delta: Fraction) -> tuple[int, Fraction]:
         """Return a threshold and a scale for the loss (``epsilon``, ``delta``): the lower of two thresholds."""
@@ -319,7 +315,7 @@ class _CountNoise:
 
             b = _least_sufficient_scale(self._estimate_scale(epsilon, delta), is_scale_sufficient)
             found.append(
-                (self._least_threshold(b, lambda level: self.release_delta(b, 1, epsilon, level) <= delta), b)
+                (self._least_threshold(b, delta, lambda level: self.release_delta(b, 1, epsilon, level)), b)
             )  # [whole-kept]
         return min(found, key=lambda one: one[0])
 

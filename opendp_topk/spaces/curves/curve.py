@@ -9,6 +9,7 @@ import contextlib
 import math
 import re
 import struct
+import sys
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
@@ -19,6 +20,7 @@ from ...markup import elements
 from ...numerics.arithmetic import round_up
 
 Bound = Callable[[Number], Any]
+_LARGEST, _GUESSES = sys.float_info.max, 40
 _SHOWN = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # common epsilons of budgets
 
 
@@ -170,14 +172,39 @@ def _evaluate_bound(bound: Bound, epsilon: Number) -> float:
 
 def _least_epsilon(bound: Bound, delta: Number) -> float:
     """Return a float64 at which ``bound`` is at most ``delta``, the smallest one if the bound is nonincreasing."""
-    below, passing = -1, _float_to_bits(math.inf)  # [infinity-passes]
-    while passing - below > 1:
-        middle = (below + passing) // 2
-        if _evaluate_bound(bound, _bits_to_float(middle)) <= delta:
-            passing = middle  # [passes]
+    if _evaluate_bound(bound, 0.0) <= delta:
+        return 0.0  # [zero-passes]
+    if _evaluate_bound(bound, _LARGEST) > delta:
+        return math.inf  # [infinity-passes]
+    ends = _float_to_bits(0.0), _float_to_bits(math.inf)
+    return _bits_to_float(least_argument(lambda bits: _evaluate_bound(bound, _bits_to_float(bits)), delta, *ends))
+
+
+def least_argument(value: Callable[[int], float], target: Number, below: int, passing: int, *, near: int = 1) -> int:
+    """Return ``passing``, or an integer between it and ``below`` at which ``value`` is at most ``target``.
+
+    If ``value`` is nonincreasing, and above ``target`` at ``below``, the result exceeds the least such integer by less
+    than ``near``. Most of the first steps interpolate between the logarithms of the values at both ends.
+    """
+    over = under = 0.0  # how far the logarithms at both ends are from that of target, halved while an end stays
+    has_passed, turn = False, 0
+    while passing - below > near:
+        probe, turn = (below + passing) // 2, turn + 1
+        if turn % 4 and turn < _GUESSES and over and under:
+            guess = below + ((passing - below) * int(2**53 * (over / (over + under))) >> 53)
+            probe = min(max(guess, below + 1), passing - 1)  # [between]
+        found = value(probe)
+        if found <= target:
+            over, under, passing = over / (1 + has_passed), _log_distance(found, target), probe  # [passes]
         else:
-            below = middle
-    return _bits_to_float(passing)
+            over, under, below = _log_distance(found, target), under / (2 - has_passed), probe
+        has_passed = found <= target
+    return passing
+
+
+def _log_distance(value: float, target: Number) -> float:
+    """Return about abs(log(value / target)), which is not 0, or 0 if it is unknown."""
+    return max(abs(math.log(value) - math.log(target)), 1e-15) if 0 < value < 1 and float(target) > 0 else 0.0
 
 
 # end-proof-region: evaluation

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import random
 import sys
 from fractions import Fraction
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.errors import ParameterError
 from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, UpToDelta, ZCDPBound
-from opendp_topk.spaces.curves.curve import PrivacyCurve
+from opendp_topk.spaces.curves.curve import PrivacyCurve, least_argument
 from opendp_topk.spaces.measures import Approximate, MaxDivergence, PrivacyProfile
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.values import check_plain_value, check_value, named
@@ -236,3 +237,51 @@ def test_a_caller_s_curve_is_within_itself_and_within_pairs() -> None:
 def test_bad_curves(bad: Any, fragment: str) -> None:
     raises_exactly(ParameterError, lambda: PrivacyProfile().distance(bad, "d_out"), fragment)
     raises_exactly(ParameterError, lambda: PrivacyProfile().at_most(0, bad), fragment)
+
+
+def test_the_search_finds_the_least_argument() -> None:
+    """Against reading all values: smooth, with steps, flat, and with values of 0 and 1."""
+    chance = random.Random(1)
+    for _ in range(400):
+        steep = chance.choice([0, 1, 400])
+        powers = sorted((-steep * chance.random() for _ in range(chance.randrange(1, 300))), reverse=True)
+        values = [0.0 if power < -300 else math.exp(power) for power in powers]
+        target = chance.choice([*values, 0.0, 1e-9, 0.5, Fraction(1, 3)])
+        least = next((place for place, value in enumerate(values) if value <= target), len(values))
+        asked: list[int] = []
+
+        def value(place: int, values: list[float] = values, asked: list[int] = asked) -> float:
+            asked.append(place)
+            return values[place]
+
+        assert least_argument(value, target, -1, len(values)) == least
+        assert len(asked) == len(set(asked)) <= 4 * math.log2(len(values) + 1) + 2
+        near = chance.randrange(1, 40)
+        assert 0 <= least_argument(value, target, -1, len(values), near=near) - least < near
+
+
+@pytest.mark.parametrize("bound", [ZCDPBound(0.1), UpToDelta(ZCDPBound(3.0), 1e-8)], ids=["zcdp", "mixture"])
+def test_an_epsilon_is_found_with_fewer_values_than_float64_has_bits(bound: Any) -> None:
+    asked: list[float] = []
+
+    def value(epsilon: float) -> float:
+        asked.append(epsilon)
+        return bound(epsilon)  # type: ignore[no-any-return]
+
+    curve = PrivacyCurve(value)
+    for delta, most in ((1e-6, 40), (1e-300, 40 if bound(1e300) < 1e-300 else 2), (1.0, 1)):
+        asked.clear()
+        least = curve.epsilon(delta)
+        assert len(asked) <= most
+        assert least == math.inf or bound(least) <= delta
+        assert least in (0, math.inf) or bound(math.nextafter(least, 0)) > delta
+
+
+def test_the_search_goes_beyond_floats_and_never_returns_what_it_did_not_test() -> None:
+    least = 10**400 + 7
+    assert least_argument(lambda place: 0.25 if place >= least else 0.75, 0.5, -1, 10**401) == least
+    wild = random.Random(5)
+    for _ in range(200):
+        values = [wild.random() for _ in range(50)]
+        found = least_argument(values.__getitem__, 0.3, -1, 50)
+        assert found == 50 or values[found] <= 0.3
