@@ -20,7 +20,7 @@ from ...markup import elements
 from ...numerics.arithmetic import round_up
 
 Bound = Callable[[Number], Any]
-_LARGEST, _GUESSES = sys.float_info.max, 40
+_FIRST_TESTED, _GUESSES = (0.0, 1.0, 64.0, 2.0**512, sys.float_info.max), 40
 _SHOWN = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # common epsilons of budgets
 
 
@@ -172,12 +172,15 @@ def _evaluate_bound(bound: Bound, epsilon: Number) -> float:
 
 def _least_epsilon(bound: Bound, delta: Number) -> float:
     """Return a float64 at which ``bound`` is at most ``delta``, the smallest one if the bound is nonincreasing."""
-    if _evaluate_bound(bound, 0.0) <= delta:
-        return 0.0  # [zero-passes]
-    if _evaluate_bound(bound, _LARGEST) > delta:
+    below = -1
+    for epsilon in _FIRST_TESTED:
+        if _evaluate_bound(bound, epsilon) <= delta:
+            break
+        below = _float_to_bits(epsilon)
+    else:
         return math.inf  # [infinity-passes]
-    ends = _float_to_bits(0.0), _float_to_bits(math.inf)
-    return _bits_to_float(least_argument(lambda bits: _evaluate_bound(bound, _bits_to_float(bits)), delta, *ends))
+    last = _float_to_bits(epsilon)  # [tested]
+    return _bits_to_float(least_argument(lambda bits: _evaluate_bound(bound, _bits_to_float(bits)), delta, below, last))
 
 
 def least_argument(value: Callable[[int], float], target: Number, below: int, passing: int, *, near: int = 1) -> int:
