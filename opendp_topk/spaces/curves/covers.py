@@ -206,7 +206,7 @@ _FINE, _MOST_COARSE, _ENDS = 0.03, 0.05, 6
 # Evaluations of all curves, some tens of microseconds each, and nodes of the last convolution: the usual limit, and the
 # limit if the grid would be too coarse otherwise.
 _VALUES, _MOST_VALUES = 4096, 16384
-_NODES, _MOST_NODES = 2.0**15, 2.0**18
+_NODES, _MOST_NODES = 2.0**15, 2.0**17
 _COARSE = 16  # nodes for the first estimate of the variance of a curve
 _TAILS = 24  # width of the grid in standard deviations: a normal distribution has less than 2^-100 outside
 _TAIL = 2.0**-100
