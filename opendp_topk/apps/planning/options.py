@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -174,3 +174,13 @@ def serialize_option(value: Any) -> Any:
     if isinstance(value, tuple) and all(isinstance(one, int | float | Fraction) for one in value):
         return ",".join(map(str, value))
     return list(value) if isinstance(value, tuple | range) else value
+
+
+def option_words(given: Mapping[str, Any], names: Set[str]) -> list[str]:
+    """Return the options with these names as words of a command line."""
+    words: list[str] = []
+    for name, value in given.items():
+        if name in names:
+            text = repr(value).removesuffix(".0") if isinstance(value, float) else str(serialize_option(value))
+            words += [option_name(name)] if value is True else [option_name(name), text]
+    return words
