@@ -104,12 +104,12 @@ def require_fitting_call(
     try:
         signature.bind(*arguments, **options)
     except TypeError as error:
-        mistake = _unknown_keyword(options, signature.parameters) or str(error)
+        mistake = unknown_keyword(options, signature.parameters) or str(error)
     if mistake:
         raise ParameterTypeError(f"{name}: {mistake}; its signature is {name}{signature}")
 
 
-def _unknown_keyword(given: Iterable[str], accepted: Iterable[str]) -> str:
+def unknown_keyword(given: Iterable[str], accepted: Iterable[str]) -> str:
     """Return a message about the first keyword that is not accepted; empty if there is none."""
     known = list(accepted)
     for name in given:

@@ -47,12 +47,8 @@ def reserve_schedule(ledger: str, path: str, label: str, labels: str | None) -> 
             refused = error
         if isinstance(refused, BudgetError) and account.limit[1] >= float(budget.delta or 0):
             raise refused
-        raise type(refused)(f"{refused}. This plan needs a ledger made with: {_creation_command(schedule)}")
-
-
-def _creation_command(schedule: ReleaseSchedule) -> str:
-    """Return the command that creates a ledger which can pay for a schedule."""
-    epsilon, delta = map(format_stated_number, schedule.question.task_budget.d_out)
-    budget = ["--epsilon", epsilon, "--delta", delta, "--own-delta", delta]
-    words = [*budget, *option_words(given_options(schedule.question), {"users", "neighbors"})]
-    return shlex.join(["opendp-topk", "ledger", "create", "NEW.ledger", "--dataset", "NAME", *words])
+        epsilon, delta = map(format_stated_number, schedule.question.task_budget.d_out)
+        words = ["--dataset", "NAME", "--epsilon", epsilon, "--delta", delta, "--own-delta", delta]
+        words += option_words(given_options(schedule.question), {"users", "neighbors"})
+        create = shlex.join(["opendp-topk", "ledger", "create", "NEW.ledger", *words])
+        raise type(refused)(f"{refused}. This plan needs a ledger made with: {create}")

@@ -12,9 +12,10 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from ...errors import ParameterError, checks
+from ...core.partials import unknown_keyword
+from ...errors import ParameterError, ParameterTypeError, checks
 
 ASKED, PEOPLE, BUDGET, TABLE, OUTPUT = "What is asked", "People", "Budget", "Table", "Output"
 PANELS = (ASKED, PEOPLE, BUDGET, TABLE, OUTPUT)
@@ -52,6 +53,12 @@ class Option:
 @dataclass(frozen=True, kw_only=True)
 class OptionGroup:
     """Base class of groups of options."""
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Raise an error with a hint if an option is unknown."""
+        if mistake := unknown_keyword(given, [one.name for one in fields(cls)]):
+            raise ParameterTypeError(f"{cls.__name__}: {mistake}")
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for one in fields(self):
