@@ -4,8 +4,8 @@ import importlib as _importlib
 import typing as _typing
 
 from .core.public_names import HOMES as _HOMES
-from .core.public_names import IN_OPENDP as _IN_OPENDP
 from .core.public_names import NAMESPACES as _NAMESPACES
+from .core.public_names import name_hint as _name_hint
 from .errors.extras import LOADING as _LOADING
 
 __all__ = sorted(_HOMES)
@@ -20,9 +20,7 @@ def __getattr__(name: str) -> _typing.Any:
         if name == "__version__":
             return _importlib.import_module(".core.version", __name__).version()
         if name not in _HOMES:
-            here = _IN_OPENDP.get(name.replace("then_", "make_", 1), "")
-            hint = f": use {here}" if here else ""
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_name_hint(name)}")
         value = getattr(_importlib.import_module(_HOMES[name], __name__), name)  # [from-its-home]
         globals()[name] = value
         return value

@@ -154,7 +154,7 @@ def candidate_remarks(candidates: Iterable[Hashable], *, column: str | None = No
     """Return remarks on likely mistakes in a list of candidates; a misspelt candidate has a count of 0.
 
     Checked are a header line, outer blanks, invisible characters, strings that are not in the usual Unicode form (NFC),
-    strings that differ only by case, and numbers among strings. The list is not changed.
+    strings that differ only by case or are in quotes, and numbers among strings. The list is not changed.
 
     Args:
         candidates: The list, as for ``make_count_by_item``.
@@ -191,6 +191,7 @@ def candidate_remarks(candidates: Iterable[Hashable], *, column: str | None = No
         "equal to an earlier candidate except for case": [
             number for number, item in texts.items() if folded.setdefault(_fold_case(item), number) != number
         ],
+        "in quotes": [n for n, item in texts.items() if item[1:] and item[0] == item[-1] and item[0] in "\"'"],
         "a mix of numbers and texts": [
             n for n, item in enumerate(listed, start=1) if texts and not isinstance(item, str)
         ],

@@ -19,6 +19,7 @@ from .. import proof
 from ..errors import CapacityError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import require_names
 from ..proof import UNPROVEN, Proof
+from .partials import require_fitting_call
 
 # The claim of a measurement or transformation: where it is proved, and how it is rebuilt.
 #
@@ -227,7 +228,8 @@ class Recipe:
 
     @staticmethod
     def from_call(constructor: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Recipe:
-        """Return the recipe of a call; mutable arguments and iterators are copied."""
+        """Return the recipe of a call that fits the constructor; mutable arguments and iterators are copied."""
+        require_fitting_call(constructor.__name__, _signature_of(constructor), arguments, options)
         kept = {name: _copy_argument(value) for name, value in options.items()}
         return Recipe(constructor, tuple(map(_copy_argument, arguments)), kept)
 
@@ -298,6 +300,11 @@ def _comparable_value(value: Any) -> Hashable:
     if isinstance(value, list | tuple):
         return tuple(map(_comparable_value, value))
     return value if isinstance(value, Hashable) else ("at", id(value))
+
+
+@functools.cache
+def _signature_of(constructor: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(constructor)
 
 
 def _copy_argument(value: Any) -> Any:

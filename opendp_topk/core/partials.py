@@ -76,16 +76,8 @@ def partial_constructor(
 
     def create_partial(*args: P.args, **kwargs: P.kwargs) -> Partial[Domains, Metrics, Built]:
         warn_if_experimental(constructor, create_partial.__name__)
-        mistake = _unknown_keyword(kwargs, shorter.parameters)
-        try:
-            shorter.bind(*args, **kwargs)
-        except TypeError as error:
-            mistake = mistake or str(error)
-        else:
-            return Partial(constructor, args, kwargs)  # [as-given]
-        raise ParameterTypeError(
-            f"{create_partial.__name__}: {mistake}; its signature is {create_partial.__name__}{shorter}"
-        )
+        require_fitting_call(create_partial.__name__, shorter, args, kwargs)
+        return Partial(constructor, args, kwargs)  # [as-given]
 
     create_partial.__name__ = create_partial.__qualname__ = constructor.__name__.replace("make_", "then_", 1)
     create_partial.__module__ = constructor.__module__
@@ -104,7 +96,20 @@ def partial_constructor(
 _OPENDP_ARGUMENTS = {"negate": "optimize"}
 
 
-def _unknown_keyword(given: Iterable[str], accepted: Iterable[str]) -> str:
+def require_fitting_call(
+    name: str, signature: inspect.Signature, arguments: tuple[Any, ...], options: Mapping[str, Any]
+) -> None:
+    """Raise an error with a hint if the function ``name`` does not accept these arguments."""
+    mistake = ""
+    try:
+        signature.bind(*arguments, **options)
+    except TypeError as error:
+        mistake = unknown_keyword(options, signature.parameters) or str(error)
+    if mistake:
+        raise ParameterTypeError(f"{name}: {mistake}; its signature is {name}{signature}")
+
+
+def unknown_keyword(given: Iterable[str], accepted: Iterable[str]) -> str:
     """Return a message about the first keyword that is not accepted; empty if there is none."""
     known = list(accepted)
     for name in given:

@@ -3,6 +3,10 @@
 ``opendp_topk/__init__.pyi`` repeats the names for type checkers; ``python -m tests.pages`` writes that file.
 """
 
+import difflib
+import importlib
+import importlib.util
+
 PUBLIC = {
     "combinators.composition": "make_adaptive_composition make_composition make_repeat then_adaptive_composition",
     "combinators.conversions": (
@@ -108,9 +112,21 @@ IN_OPENDP = {
     "max_divergence": "MaxDivergence",
     "serialize": "to_json",
     "smoothed_max_divergence": "PrivacyProfile",
+    "t": "the constructors in the module itself, such as make_count_by_item",
     "symmetric_distance": "UserDistance, of a table",
     "unit_of": "planning.TableUnit",
     "vector_domain": "VectorDomain",
     "zero_concentrated_divergence": "ZeroConcentratedDivergence",
 }
 """The name here of each name of OpenDP that is another one there."""
+
+
+def name_hint(name: str) -> str:
+    """Return the end of the error about an unknown public name: the name that may be meant; empty if there is none."""
+    meant = [IN_OPENDP.get(name.replace("then_", "make_", 1), "")]
+    package, plain = __name__.partition(".")[0], name.isidentifier() and not name.startswith("_")
+    if plain and importlib.util.find_spec(f"{package}.{name}") is None:  # not a module that is being loaded
+        spaces = {space: importlib.import_module(where, package) for space, where in NAMESPACES.items()}
+        meant += [f"{space}.{name}" for space, module in spaces.items() if name in module.__all__]
+        meant += difflib.get_close_matches(name, HOMES, n=1, cutoff=0.8)
+    return next((f": use {one}" for one in meant if one), "")

@@ -216,7 +216,7 @@ def read_csv_header(path: str | bytes, dialect: Dialect) -> tuple[list[str], byt
             "Give the separator or encoding of the file (--separator, --encoding), or correct it"
         )
     if len(set(names)) < len(names):
-        raise TableError("path must be a table with distinct column names, but two columns have the same name")
+        raise TableError("path must have distinct column names, but two columns have the same name: rename one")
     return names, None if kept is None else b"".join(kept)
 
 
@@ -431,8 +431,8 @@ def find_parquet_files(path: Any) -> FileList | None:
             return None
         if not name[1:].endswith(PARQUET):
             raise TableError(
-                "path must end in .parquet, .csv, .csv.gz or .csv.zst, or be a folder of .parquet. Save a sheet of "
-                "another program as .csv, or read it with polars.read_excel(path) and use the frame"
+                "path must end in .parquet, .csv, .csv.gz or .csv.zst, or be a folder of .parquet. Rename text files; "
+                "save a sheet of another program as .csv, or read it with polars.read_excel(path) and use the frame"
             )
     return list_files(text)
 
@@ -497,8 +497,8 @@ def require_column_names(
             raise DataError(f"{said}, but has {_format_column_names(columns)}{more}")
         near = " One name differs only in blanks or case." if _is_similar_name(name, columns) else ""
         raise DataError(
-            f"{said}: read with {dialect.dialect_description}, its first line must name the columns, but has "
-            f"{len(columns)}.{near} If the file has another separator or encoding, give it (--separator, --encoding)"
+            f"{said}: read with {dialect.dialect_description}, its first line must name the columns, and has "
+            f"{len(columns)}.{near} Give the separator or encoding of the file (--separator, --encoding), or correct it"
         )
 
 

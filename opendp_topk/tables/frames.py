@@ -247,7 +247,10 @@ def select_declared_columns(frame: Any, roles: Mapping[str, str], value: str | N
     wanted = {**roles} if value is None else {**roles, "value": value}
     for role, name in wanted.items():
         if name not in names:
-            raise DataError(f"the table must have the column {name!r}, which the input domain declares as {role}")
+            raise DataError(
+                f"the table must have the column {name!r}, which the input domain declares as {role}. Case and blanks "
+                "of names count; the index of a pandas frame is not a column: use reset_index()"
+            )
         if names.count(name) > 1:
             raise DataError(f"the table must have one column {name!r}, the {role}, but it has several with this name")
         if name == "*" or (name.startswith("^") and name.endswith("$")):  # [no-pattern]
@@ -393,8 +396,9 @@ def _to_narwhals_table(frame: Any) -> Any:
     if table is not None and table.implementation.name in _ENGINES:  # [engines]
         return table
     raise DataTypeError(
-        "the table must be a data frame (polars, pandas, pyarrow, DuckDB, Spark) with distinct column names, "
-        f"not {kind}. To read a file, use tk.tables.read_table(path)"
+        "the table must be a data frame (polars, pandas, pyarrow, DuckDB, Spark) with distinct column names "
+        f"(rename repeated ones), not {kind}. To read a file, use tk.tables.read_table(path); polars.DataFrame(data) "
+        "makes a frame of a dict, a list or an array"
     )
 
 

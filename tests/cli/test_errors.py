@@ -79,6 +79,25 @@ def test_an_unexpected_failure_shows_its_type_alone(
     assert SECRET not in command(*library.release(*EXACT)).err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("release", "top-k", "t.csv", "--eps", 1), "No such option: --eps (Possible options: --epsilon)"),
+        (("plan", "top-k", "--neighbours", "replace"), "--neighbors"),
+        (("release", "top-k", "t.csv", "--sep", ";"), "(Possible options: --separator)"),
+        (("ledger", "create", "b", "--dataset", "d", "--epsilon", "1,0"), "--epsilon must be a finite number"),
+        (("ledger", "create", "b", "--dataset", "d", "--rho", "x"), "--rho must be a finite number"),
+        (("ledger", "create", "b", "--dataset", "d", "--epsilon", 1, "--delta", "x"), "--delta must be a finite"),
+    ],
+)
+def test_a_mistyped_option_is_answered_with_the_right_one(
+    command: Command, arguments: tuple[object, ...], said: str
+) -> None:
+    done = command(*arguments)
+    assert done.code == 2
+    assert said in " ".join(done.err.split())
+
+
 @pytest.mark.slow
 def test_a_reader_that_stops_reading_is_no_traceback(library: Library) -> None:
     script = '"$0" -m opendp_topk.apps.cli "$@" | true'

@@ -48,7 +48,7 @@ def test_json_parquet_and_csv(tmp_path: Path) -> None:
         ("empty.txt", b"", TableError, "at least one candidate"),
         ("blank.txt", b"\n \r\n", TableError, "at least one candidate"),
         ("twice.txt", f"{SENTINEL_TEXT}\na\n{SENTINEL_TEXT}\n".encode(), TableError, "remove the repeated"),
-        ("latin.txt", b"caf\xe9\n", TableError, "is not UTF-8 text"),
+        ("latin.txt", b"caf\xe9\n", TableError, "must be UTF-8 text"),
         ("a.json", b'{"a": 1}', TableError, "one JSON list of strings or of integers"),
         ("b.json", b'["a", 1.5]', TableError, "one JSON list"),
         ("c.json", b"[true]", TableError, "one JSON list"),

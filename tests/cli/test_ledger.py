@@ -127,7 +127,9 @@ def test_a_ledger_keeps_its_budget_and_its_unit(command: Command, file: Path) ->
     shown = command("ledger", file)
     assert (shown.field("budget"), shown.field("left")) == ("2", "2.0")
     command("ledger", file.with_name("none")).complains(1, "no ledger of that name")
-    command("ledger", "create", file.with_name("new"), "--dataset", "loans", "--epsilon", "x").complains(2, "budget")
+    command("ledger", "create", file.with_name("new"), "--dataset", "loans", "--epsilon", "x").complains(
+        2, "--epsilon must"
+    )
     assert not file.with_name("new").exists()
 
 

@@ -303,6 +303,31 @@ def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here:
     command(*paid).complains(2, "more than was planned")
 
 
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        (("--epsilon", 1), "must have the measure of the ledger"),
+        (("--epsilon", 1, "--delta", 1e-6), "is left"),  # without a delta for the releases
+        (("--epsilon", 1, "--delta", 1e-6, "--own-delta", 1e-6), "must have the metric of the ledger"),
+    ],
+)
+def test_the_ledger_that_a_plan_needs_is_named(
+    command: Command, here: Path, budget: tuple[object, ...], said: str
+) -> None:
+    replaced = ("--neighbors", "replace", "--users", 2) if "metric" in said else ()
+    asked = "--k", 2, "--candidates", 12, "--epsilon", 1, "--delta", 1e-6, "--releases", 2, *replaced
+    assert command("plan", "top-k", *asked, "--out", "kept.json").code == 0
+    assert command("ledger", "create", "b", "--dataset", "v", *budget).code == 0
+    refused = command("ledger", "reserve", "b", "--plan", "kept.json")
+    refused.complains(1, said)
+    create = refused.err.split("needs a ledger made with: opendp-topk ", 1)[1].split()
+    assert command(*create).code == 0
+    assert command("ledger", "reserve", "NEW.ledger", "--plan", "kept.json").code == 0
+    again = command("ledger", "reserve", "NEW.ledger", "--plan", "kept.json")
+    again.complains(1, "is left")
+    assert "needs a ledger" not in again.err, "a ledger that is used up is not replaced by another one"
+
+
 def test_a_file_that_is_no_plan_is_refused(command: Command, here: Path) -> None:
     for text, code, said in (
         *(

@@ -340,6 +340,8 @@ def test_each_oddity_is_named_with_its_first_candidate() -> None:
             ["all candidates but the first are integers", "a mix of numbers and texts: 1 of 2 candidates"],
         ),
         (["\tash", "birch"], None, ["outer blanks: 1 of 2 candidates, first number 1"]),
+        (["ash", '"birch"', "'elm'"], None, ["in quotes: 2 of 3 candidates, first number 2"]),
+        (["'", '"', "\"ash'", "5'"], None, []),
     ]
     wrong = []
     for listed, column, expected in cases:

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.combinators import conversions
 from opendp_topk.core.public_names import NAMESPACES
 from tests.concepts.sentinels import raises_exactly
 
 USER_CODE = Path(__file__).with_name("typed_user_code.py")
 ROOT = Path(__file__).resolve().parents[2]
+VECTORS, SCORES = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
 WRONG = re.compile(r"# wrong: ([a-z-]+)$")
 
 
@@ -35,22 +37,33 @@ def test_mypy_accepts_right_lines_and_no_wrong_one() -> None:
     assert 'Unexpected keyword argument "kk"' in done.stdout
 
 
-def test_an_unknown_keyword_is_named_before_what_is_missing() -> None:
-    measure = tk.MaxDivergence()
-    then = tk.then_report_noisy_top_k
+@pytest.mark.parametrize("name", ["make_report_noisy_top_k", "then_report_noisy_top_k"])
+def test_an_unknown_keyword_is_named_before_what_is_missing(name: str) -> None:
+    given = [VECTORS, SCORES, tk.MaxDivergence()][-3 if name.startswith("make_") else -1 :]
+    for positional, options, *fragments in [
+        ([], {"kk": 2, "scale": 1.0}, f"there is no argument 'kk' (did you mean 'k'?); its signature is {name}("),
+        ([], {"k": 2, "scale": 1.0, "zzz": 0}, "there is no argument 'zzz'; its signature"),
+        ([], {"scale": 1.0}, "missing a required", "'k'"),
+        ([2, 1.0], {}, "too many positional arguments"),
+        ([], {"k": 2, "scale": 1.0, "negate": True}, "(did you mean 'optimize'?)"),
+    ]:
+        raises_exactly(
+            tk.errors.ParameterTypeError,
+            lambda more=positional, options=options: getattr(tk, name)(*given, *more, **options),
+            f"{name}: ",
+            *fragments,
+        )
+
+
+@pytest.mark.parametrize("name", [name for name in tk.__all__ if name.startswith(("make_", "then_"))])
+@pytest.mark.filterwarnings("ignore::opendp_topk.errors.ExperimentalWarning")
+def test_every_constructor_names_an_unknown_keyword(name: str) -> None:
+    made = (VECTORS, SCORES) >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=1.0)
+    first = [made] if name in dir(conversions) else []
     raises_exactly(
         tk.errors.ParameterTypeError,
-        lambda: then(measure, kk=2, scale=1.0),
-        "there is no argument 'kk' (did you mean 'k'?); its signature is then_report_noisy_top_k(",
-    )
-    raises_exactly(
-        tk.errors.ParameterTypeError,
-        lambda: then(measure, k=2, scale=1.0, zzz=0),
-        "there is no argument 'zzz'; its signature",
-    )
-    raises_exactly(tk.errors.ParameterTypeError, lambda: then(measure, scale=1.0), "missing a required", "'k'")
-    raises_exactly(
-        tk.errors.ParameterTypeError, lambda: then(measure, k=2, scale=1.0, negate=True), "(did you mean 'optimize'?)"
+        lambda: getattr(tk, name)(*first, zzz=0),
+        f"{name}: there is no argument 'zzz'; its signature is {name}(",
     )
 
 

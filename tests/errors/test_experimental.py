@@ -52,9 +52,10 @@ def test_docstrings_have_the_mark(name: str) -> None:
 
 @pytest.mark.parametrize("name", MARKED)
 def test_a_marked_name_warns_before_it_looks_at_its_arguments(name: str) -> None:
-    wanted = [one.default for one in inspect.signature(PUBLIC[name]).parameters.values()].count(inspect.Parameter.empty)
+    accepted = inspect.signature(PUBLIC[name]).parameters.values()
+    wanted = {one.name: None for one in accepted if one.default is inspect.Parameter.empty}
     with pytest.warns(tk.errors.ExperimentalWarning, match=name), contextlib.suppress(tk.errors.TopKError, TypeError):
-        PUBLIC[name](*[None] * wanted)
+        PUBLIC[name](**wanted)
 
 
 def test_a_partial_warns_once_and_the_constructor_that_it_calls_does_not() -> None:

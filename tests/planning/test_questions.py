@@ -18,7 +18,7 @@ from opendp_topk.apps.planning.questions import WRAPPED, question_class, questio
 from opendp_topk.apps.planning.record_file import read_fields
 from opendp_topk.apps.planning.releasing import ReleaseOptions
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
-from opendp_topk.errors import ParameterError, TableError
+from opendp_topk.errors import LedgerError, ParameterError, ParameterTypeError, TableError
 from tests.cli.command import edited, places
 
 from ..concepts.sentinels import raises_exactly
@@ -124,6 +124,40 @@ def is_seen(fields: dict[str, Any], file: Path) -> bool:
 def test_a_record_of_an_unknown_question_is_refused(question: dict[str, Any], message: str) -> None:
     known = {"mechanism": "report_noisy_top_k", "item": "i", "candidates": 9}
     raises_exactly(TableError, lambda: record_question(question, known), message)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tk.planning.PrivacyBudget(eps=1), "PrivacyBudget: there is no argument 'eps'"),  # type: ignore[call-arg]
+        (
+            lambda: tk.planning.TableUnit(neighbours="replace"),  # type: ignore[call-arg]
+            "TableUnit: there is no argument 'neighbours' (did you mean 'neighbors'?)",
+        ),
+        (lambda: tk.planning.TopK(candidate=9), "there is no argument 'candidate' (did you mean 'candidates'?)"),  # type: ignore[call-arg]
+        (lambda: tk.planning.PrivacyBudget(epsilon=[1]).main, "epsilon must be a number"),  # type: ignore[arg-type]
+        (lambda: tk.planning.PrivacyBudget(rho=(1, 1e-6)).main, "rho must be a number"),  # type: ignore[arg-type]
+        (lambda: dataclasses.replace(ASKED["top-k"], item=1).plan(), "item must be the name of a column"),
+    ],
+)
+def test_arguments_of_a_question_that_are_none_are_named(make: Callable[[], Any], message: str) -> None:
+    raises_exactly(ParameterTypeError, make, message)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("taken.json", LedgerError, "it exists already: choose another name"),
+        ("no/such.json", LedgerError, "No such file"),
+        ("a\0b", ParameterError, "path must be the name of a file"),
+    ],
+)
+def test_a_record_that_cannot_be_saved_says_why(
+    tmp_path: Path, name: str, error: type[Exception], message: str
+) -> None:
+    (tmp_path / "taken.json").touch()
+    record = ASKED["top-k"].plan().release(ROWS).record
+    raises_exactly(error, lambda: record.save(tmp_path / name), message)
 
 
 def test_an_option_that_a_release_does_not_have_is_named() -> None:

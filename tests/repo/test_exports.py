@@ -133,6 +133,24 @@ def test_every_constructor_says_where_it_is_proved_and_what_it_costs() -> None:
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("Ledger", ": use ledger.Ledger"),
+        ("read_table", ": use tables.read_table"),
+        ("make_report_noisy_topk", ": use make_report_noisy_top_k"),
+        ("MaxDivergance", ": use MaxDivergence"),
+        ("xyz", ""),
+        ("_xyz", ""),
+        ("apps.xyz", ""),
+    ],
+)
+def test_a_name_in_another_place_or_misspelt_is_answered_with_the_right_one(name: str, hint: str) -> None:
+    caught = raises_exactly(AttributeError, lambda: getattr(opendp_topk, name))
+    assert str(caught) == f"module 'opendp_topk' has no attribute '{name}'{hint}"
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize("name", [*IN_OPENDP, "then_noisy_max", "then_noisy_top_k"])
 def test_a_name_of_opendp_is_answered_with_the_name_here(name: str) -> None:
     dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed (extra opendp)")

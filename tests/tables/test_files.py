@@ -80,7 +80,11 @@ def test_a_path_is_a_string_or_a_path(path: Any) -> None:
 )
 def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
     raises_exactly(
-        TableError, lambda: read_table(tmp_path / name), "must end in .parquet, .csv", "polars.read_excel(path)"
+        TableError,
+        lambda: read_table(tmp_path / name),
+        "must end in .parquet, .csv",
+        "Rename text files",
+        "polars.read_excel(path)",
     )
 
 
@@ -96,7 +100,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path, header: str) -> Non
     raises_exactly(
         TableError,
         lambda: read_table(csv(tmp_path, header + "\n" + ",".join(["1"] * (header.count(",") + 1)) + "\n")),
-        "two columns have the same name",
+        "two columns have the same name: rename one",
     )
 
 

@@ -12,7 +12,7 @@ from ...numerics.arithmetic import round_up
 from ...spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ...spaces.metrics import UserDistance
 from ..ledger import Entry, Ledger
-from ..ledger.amounts import Filter
+from ..ledger.amounts import Filter, parse_exact
 from ..ledger.planned import PLANNED
 from ..ledger.report import csv_table, format_distance, json_lines, ledger_page, ledger_summary, release_title
 from ..ledger.stated import LINES, TITLES
@@ -121,9 +121,9 @@ def create(
     if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
         raise ParameterError("give one budget: --epsilon E, --rho R, or --epsilon E with --delta D")
     measure: Any = MaxDivergence() if rho is None else ZeroConcentratedDivergence()
-    budget: Any = epsilon if rho is None else rho
+    budget: Any = parse_exact(epsilon or rho, "--epsilon" if rho is None else "--rho")
     if delta is not None:
-        measure, budget = PrivacyProfile(), (epsilon, delta)
+        measure, budget = PrivacyProfile(), (budget, parse_exact(delta, "--delta"))
     with Ledger.create(
         file,
         budget=budget,

@@ -60,6 +60,16 @@ class OutputOptions(OptionGroup):
 class QuestionCommand(TyperCommand):
     """Command whose options are in panels: ``--help`` has a line for each common one, ``--help-all`` the whole text."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the options. The error about an unknown one names those that begin with it, rather than similar ones."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            wanted: Any = getattr(error, "option_name", None)
+            if begun := [name for one in self.params for name in one.opts if wanted and name.startswith(wanted)]:
+                error.possibilities = begun  # type: ignore[attr-defined]
+            raise
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options, panel by panel."""
         whole = ctx.meta.get("opendp_topk.help_all", False)

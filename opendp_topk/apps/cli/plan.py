@@ -6,7 +6,7 @@ import io
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.events import Enclosure
 from ..ledger import Ledger
 from ..planning.comparison import SIZE, Comparison, Option, bound_sort_key, format_rounded_up, mechanism_plans
-from ..planning.options import OptionGroup, build_options, given_options, option_name, serialize_option
+from ..planning.options import OptionGroup, build_options, given_options, option_name, option_words
 from ..planning.plan import WORDS, Plan, Query, confidence_text, nth_largest_text, plan_guarantees
 from ..planning.public_shape import SIMULATED, ShapeAccuracy, SimulatedMean, simulate_accuracy
 from ..planning.question import Question, ReleasePlan, require_noise, target_too_small_error
@@ -301,8 +301,8 @@ def _print_commands(found: Iterable[AccountingOption], repeated: Repeated, optio
         book, user, entry = str(options.ledger), repeated.left.user or user, repeated.left.entries + 1
     columns = ["TABLE", *([] if rows else ["--user", user])]
     columns += [] if question.numbers else ["--item", str(given.get("item", "item")).upper()]
-    asked = _option_words(given, given.keys() - _NOT_ASKED)
-    protected = _option_words(given, {"users", "neighbors"}) + (["--user", user] if rows else [])
+    asked = option_words(given, given.keys() - _NOT_ASKED)
+    protected = option_words(given, {"users", "neighbors"}) + (["--user", user] if rows else [])
     often = f"  # {count_with_noun(repeated.releases, 'time')}"
     for way in found:
         typer.echo(f"\n# {way.name}: {_WHY[way.name]}")
@@ -313,7 +313,7 @@ def _print_commands(found: Iterable[AccountingOption], repeated: Repeated, optio
             _print_command_line("release", question.kind, *words, "--ledger", book, after=often)
             continue
         if out is None:
-            target = _option_words(given, {"epsilon", "rho", "delta"})
+            target = option_words(given, {"epsilon", "rho", "delta"})
             within = target if repeated.left is None else ["--ledger", book]
             several = ["--releases", str(repeated.releases), "--out", _PLAN]
             _print_command_line("plan", question.kind, *listed, *asked, *within, *several)
@@ -321,16 +321,6 @@ def _print_commands(found: Iterable[AccountingOption], repeated: Repeated, optio
         _print_command_line("ledger", "reserve", book, "--plan", plan)
         each = ["--plan", plan, "--planned", str(entry), "--ledger", book]
         _print_command_line("release", "planned", *columns, *list_of, *each, after=often)
-
-
-def _option_words(given: Mapping[str, Any], names: Set[str]) -> list[str]:
-    """Return the options with these names as words of a command line."""
-    words: list[str] = []
-    for name, value in given.items():
-        if name in names:
-            text = repr(value).removesuffix(".0") if isinstance(value, float) else str(serialize_option(value))
-            words += [option_name(name)] if value is True else [option_name(name), text]
-    return words
 
 
 def _cost_options(plan: Plan[Any, UserUnit]) -> list[str]:

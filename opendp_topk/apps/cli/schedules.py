@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 
-from ...errors import ParameterError, TableError
+from ...errors import BudgetError, ParameterError, SpaceError, TableError
 from ...errors.files import quote_path
 from ..ledger import Ledger
-from ..planning.several import ReleaseSchedule
+from ..planning.options import given_options, option_words
+from ..planning.several import ReleaseSchedule, format_stated_number
 from .options import read_mapping
 
 
@@ -36,10 +38,17 @@ def reserve_schedule(ledger: str, path: str, label: str, labels: str | None) -> 
     with Ledger(ledger) as account:
         own = {} if account.user is None else {"user": account.user}
         one = schedule.with_options(own).single_release_plan()
-        made = account.reserve_all(
-            [(one.measurement, name) for name in names],
-            d_in=one.query.unit.d_in,
-            delta=one.query.budget.delta,
-            label=label,
-        )
-        return made.number, schedule.releases
+        unit, budget = one.query.unit, one.query.budget
+        try:
+            pairs = [(one.measurement, name) for name in names]
+            made = account.reserve_all(pairs, d_in=unit.d_in, delta=budget.delta, label=label)
+            return made.number, schedule.releases
+        except (SpaceError, BudgetError) as error:
+            refused = error
+        if isinstance(refused, BudgetError) and account.limit[1] >= float(budget.delta or 0):
+            raise refused
+        epsilon, delta = map(format_stated_number, schedule.question.task_budget.d_out)
+        words = ["--dataset", "NAME", "--epsilon", epsilon, "--delta", delta, "--own-delta", delta]
+        words += option_words(given_options(schedule.question), {"users", "neighbors"})
+        create = shlex.join(["opendp-topk", "ledger", "create", "NEW.ledger", *words])
+        raise type(refused)(f"{refused}. This plan needs a ledger made with: {create}")

@@ -109,7 +109,7 @@ def _read_list_text(file: Path, what: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         pass
-    raise TableError(f"the list of {what} must be a readable file, but {quote_path(str(file))} is not UTF-8 text")
+    raise TableError(f"the list of {what} must be UTF-8 text, but {quote_path(str(file))} is not: save it as such")
 
 
 def _nonblank_lines(text: str) -> list[str]:

@@ -6,15 +6,16 @@ import contextlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from ...errors import ParameterError, checks
+from ...core.partials import unknown_keyword
+from ...errors import ParameterError, ParameterTypeError, checks
 
 ASKED, PEOPLE, BUDGET, TABLE, OUTPUT = "What is asked", "People", "Budget", "Table", "Output"
 PANELS = (ASKED, PEOPLE, BUDGET, TABLE, OUTPUT)
@@ -52,6 +53,12 @@ class Option:
 @dataclass(frozen=True, kw_only=True)
 class OptionGroup:
     """Base class of groups of options."""
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Raise an error with a hint if an option is unknown."""
+        if mistake := unknown_keyword(given, [one.name for one in fields(cls)]):
+            raise ParameterTypeError(f"{cls.__name__}: {mistake}")
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -174,3 +181,13 @@ def serialize_option(value: Any) -> Any:
     if isinstance(value, tuple) and all(isinstance(one, int | float | Fraction) for one in value):
         return ",".join(map(str, value))
     return list(value) if isinstance(value, tuple | range) else value
+
+
+def option_words(given: Mapping[str, Any], names: Set[str]) -> list[str]:
+    """Return the options with these names as words of a command line."""
+    words: list[str] = []
+    for name, value in given.items():
+        if name in names:
+            text = repr(value).removesuffix(".0") if isinstance(value, float) else str(serialize_option(value))
+            words += [option_name(name)] if value is True else [option_name(name), text]
+    return words

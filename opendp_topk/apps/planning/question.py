@@ -144,7 +144,7 @@ class PrivacyBudget(OptionGroup):
         if len(given) != 1:
             raise ParameterError(named("give exactly one privacy target: --epsilon E or --rho R"))
         name, value, measure = given[0]
-        number: Any = parse_exact(value, named(f"--{name}")) if isinstance(value, str) else value
+        number: Any = value if checks.is_real(value) else parse_exact(value, named(f"--{name}"))
         if not 0 < number < math.inf:
             raise ParameterError(named(f"--{name} must be a finite number > 0"))
         return Budget(measure, plain_number(parse_exact(value, named(f"--{name}"))))
@@ -496,7 +496,7 @@ class ItemQuestion(Question):
     def item_column_names(self) -> tuple[str, ...]:
         """Item columns; several are given as a line of CSV."""
         item = "item" if self.item is None else self.item
-        names = tuple(next(csv.reader([item]))) if "," in item else (item,)
+        names = tuple(next(csv.reader([item]))) if isinstance(item, str) and "," in item else (item,)
         if len(names) > 1 and ("" in names or len(set(names)) < len(names)):
             raise ParameterError(named("--item must be different columns separated by commas, such as region,product"))
         return names

@@ -23,7 +23,6 @@ from ...core.releases import Release
 from ...core.version import version
 from ...errors import ProofError, TableError
 from ...errors.extras import import_extra
-from ...errors.files import write_atomically
 from ...markup.foreign import json_text
 from ...measurements.additive_noise import then_gaussian, then_laplace
 from ...numerics.arithmetic import printed_fraction, round_down, to_fraction
@@ -41,7 +40,9 @@ from ...spaces.measures import (
 )
 from ...spaces.metrics import L1Distance, L2Distance, UserDistance
 from ...transformations.count_outside import make_count_outside
+from ..ledger.files import write_report
 from ..ledger.journal import utc_timestamp
+from ..ledger.logs import resolve_path
 from ..ledger.report import plural_noun
 from .plan import AccuracyGuarantee, Plan, T_co, U_co
 from .questions import record_question
@@ -303,8 +304,8 @@ class ReleaseRecord(OnlyFields):
         return record_digest(self.as_dict())
 
     def save(self, path: str | Path) -> None:
-        """Write the record as JSON to a new file, as `opendp-topk release --out` does."""
-        write_atomically(Path(path), (json_text(self.as_dict()) + "\n").encode("utf-8"))
+        """Write the record as JSON to a new file, as `opendp-topk release --out` does; LedgerError if that fails."""
+        write_report(resolve_path(path, "path"), (json_text(self.as_dict()) + "\n").encode("utf-8"))
 
     @property
     def summed_column(self) -> str | None:
