@@ -306,7 +306,7 @@ def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here:
 @pytest.mark.parametrize(
     ("budget", "said"),
     [
-        (("--epsilon", 1), "must have the measure of the ledger"),
+        (("--epsilon", 1, "--user", "visitor"), "must have the measure of the ledger"),
         (("--epsilon", 1, "--delta", 1e-6), "is left"),  # without a delta for the releases
         (("--epsilon", 1, "--delta", 1e-6, "--own-delta", 1e-6), "must have the metric of the ledger"),
     ],
@@ -321,6 +321,7 @@ def test_the_ledger_that_a_plan_needs_is_named(
     refused = command("ledger", "reserve", "b", "--plan", "kept.json")
     refused.complains(1, said)
     create = refused.err.split("needs a ledger made with: opendp-topk ", 1)[1].split()
+    assert ("--user" in create) == ("--user" in budget)
     assert command(*create).code == 0
     assert command("ledger", "reserve", "NEW.ledger", "--plan", "kept.json").code == 0
     again = command("ledger", "reserve", "NEW.ledger", "--plan", "kept.json")

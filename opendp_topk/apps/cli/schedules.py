@@ -49,6 +49,6 @@ def reserve_schedule(ledger: str, path: str, label: str, labels: str | None) -> 
             raise refused
         epsilon, delta = map(format_stated_number, schedule.question.task_budget.d_out)
         words = ["--dataset", "NAME", "--epsilon", epsilon, "--delta", delta, "--own-delta", delta]
-        words += option_words(given_options(schedule.question), {"users", "neighbors"})
+        words += option_words({**given_options(schedule.question), **own}, {"user", "users", "neighbors"})
         create = shlex.join(["opendp-topk", "ledger", "create", "NEW.ledger", *words])
         raise type(refused)(f"{refused}. This plan needs a ledger made with: {create}")
