@@ -88,9 +88,12 @@ def test_an_unexpected_failure_shows_its_type_alone(
         (("ledger", "create", "b", "--dataset", "d", "--epsilon", "1,0"), "--epsilon must be a finite number"),
         (("ledger", "create", "b", "--dataset", "d", "--rho", "x"), "--rho must be a finite number"),
         (("ledger", "create", "b", "--dataset", "d", "--epsilon", 1, "--delta", "x"), "--delta must be a finite"),
+        (("ledger", "delete", "b"), "No such command 'delete'"),
+        (("proofs", "make_noisy_top_k"), "lists: use make_report_noisy_top_k"),
+        (("proofs", "make_permute_and_flop"), "lists: use make_permute_and_flip"),
     ],
 )
-def test_a_mistyped_option_is_answered_with_the_right_one(
+def test_a_mistyped_word_is_answered_with_the_right_one(
     command: Command, arguments: tuple[object, ...], said: str
 ) -> None:
     done = command(*arguments)

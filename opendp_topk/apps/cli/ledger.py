@@ -33,10 +33,10 @@ File = Annotated[
 
 
 class _ShowFirst(TyperGroup):
-    """``ledger FILE`` is ``ledger show FILE``."""
+    """``ledger FILE`` is ``ledger show FILE``; of two words, the first must be a command."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        known = args[0] in self.commands or args[0].startswith("-")
+        known = args[0] in self.commands or args[0].startswith("-") or (len(args) > 1 and not args[1].startswith("-"))
         return super().resolve_command(ctx, args if known else ["show", *args])
 
 

@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from ... import proof
+from ...core.public_names import name_hint
 from ...errors import ParameterError, ProofError
 from ...proof.latex import build_pdf, parse_note_rows
 from ..audit import registry
@@ -102,7 +103,8 @@ def resolve_document(name: str) -> str:
             return document
     stem = _document_stem(name)
     if stem not in proof.document_names():
-        raise ParameterError("NAME must be one of the constructors or documents that opendp-topk proofs lists")
+        required = "NAME must be one of the constructors or documents that opendp-topk proofs lists"
+        raise ParameterError(required + name_hint(name))
     return stem
 
 
