@@ -106,7 +106,8 @@ def require_fitting_call(
     except TypeError as error:
         mistake = unknown_keyword(options, signature.parameters) or str(error)
     if mistake:
-        raise ParameterTypeError(f"{name}: {mistake}; its signature is {name}{signature}")
+        names = inspect.Signature([one.replace(annotation=one.empty) for one in signature.parameters.values()])
+        raise ParameterTypeError(f"{name}: {mistake}; its signature is {name}{names}")
 
 
 def unknown_keyword(given: Iterable[str], accepted: Iterable[str]) -> str:
