@@ -45,7 +45,7 @@ def call(name: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
         (call("Measurement"), "name only"),
         (call("then_laplace", scale=1), "name only"),
         (call("binary_search_param"), "name only"),
-        (call("make_repeat", 1), "in the format"),
+        (call("make_repeat", 1), "missing a required argument"),
         (call("make_repeat", 1, times=2), "must be a measurement"),
         (call(["make_repeat"]), "in the format"),
         (call("CustomNoise"), "in the format"),
