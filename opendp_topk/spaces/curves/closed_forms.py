@@ -95,11 +95,17 @@ class DiscreteLaplace:
             return 0.0  # [beyond-laplace]
         first = math.floor((self.shift + e * b) / 2) + 1  # [first-laplace]
         kept = _exp_down((self.shift - first + 1) / b) + _exp_down(first / b - e)
-        return _round_delta_up(1 - kept / (1 + exp_up(-1 / b)))  # [laplace-curve]
+        return _round_delta_up(1 - kept / _one_plus_exp_up(b))  # [laplace-curve]
 
     def implies(self, other: Any) -> bool:
         """Whether this bound is known to imply ``other``, by exact comparison of the parameters."""
         return isinstance(other, DiscreteLaplace) and self.shift <= other.shift and self.scale == other.scale
+
+
+@functools.lru_cache(maxsize=64)
+def _one_plus_exp_up(b: Fraction) -> Fraction:
+    """Return a rational that is not below 1 + e^(-1/b)."""
+    return 1 + exp_up(-1 / b)
 
 
 @dataclass(frozen=True)
