@@ -204,7 +204,7 @@ def _hull_corners(heights: list[mpz], h: float) -> list[int]:
 # distance is used.
 _FINE, _MOST_COARSE, _ENDS = 0.03, 0.05, 6
 # Evaluations of all curves, some tens of microseconds each, and nodes of the last convolution: the usual limit, and the
-# limit if the grid would be too coarse otherwise.
+# limit if the grid would be too coarse otherwise. With a million steps, the grid adds about 0.3 % to epsilon.
 _VALUES, _MOST_VALUES = 4096, 16384
 _NODES, _MOST_NODES = 2.0**15, 2.0**17
 _COARSE = 16  # nodes for the first estimate of the variance of a curve
