@@ -1,4 +1,4 @@
-"""The code of diffprivlib on the page for its users runs as it is printed there."""
+"""The code of other libraries on the page for their users runs as it is printed there."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import pytest
 
 from .needed import Needed
 
-tools = Needed("diffprivlib.tools")
+tools, pipeline = Needed("diffprivlib.tools"), Needed("pipeline_dp")
 pytestmark = pytest.mark.foreign
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "coming_from.md").read_text("utf-8")
 
 
-def test_diffprivlib_does_its_tasks() -> None:
-    assert tools.quantile is not None
+@pytest.mark.parametrize(("library", "number"), [("diffprivlib", 3), ("pipeline_dp", 2)])
+def test_another_library_does_its_tasks(library: str, number: int) -> None:
+    assert (tools.quantile if library == "diffprivlib" else pipeline.DPEngine) is not None
     names: dict[str, Any] = {}
-    data = re.findall(r"^(?:pages, counts|ages) = .+$", TEXT, re.MULTILINE)
-    steps = [code for code in re.findall(r"```py\n(.*?)```", TEXT, re.DOTALL) if "diffprivlib" in code]
-    assert (len(data), len(steps)) == (2, 3)
+    data = re.findall(r"^(?:pages, counts|rows|ages) = .+$", TEXT, re.MULTILINE)
+    steps = [code for code in re.findall(r"```py\n(.*?)```", TEXT, re.DOTALL) if library in code]
+    assert (len(data), len(steps)) == (3, number)
     for code in (*data, *steps):
         exec(compile(code, "coming_from.md", "exec"), names)
