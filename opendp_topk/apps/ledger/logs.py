@@ -71,7 +71,8 @@ def resolve_path(path: Any, name: str = "address") -> Path:
     """Return ``path`` without symbolic links."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
     if not isinstance(text, str) or not text or "\0" in text or not _is_encodable(text):
-        raise ParameterError(f"{name} must be the name of a file, or begin with postgresql://")
+        server = ", or begin with postgresql://" if name == "address" else ""
+        raise ParameterError(f"{name} must be the name of a file{server}")
     return Path(os.path.realpath(text))
 
 
