@@ -59,10 +59,12 @@ def key(fault: Fault) -> str:
 def kind(outcome: Outcome, arguments: dict[str, str]) -> str:
     """One of the kinds of the page."""
     if outcome.killer:
-        return "killed"
+        return "slow" if outcome.slow else "quick"
     if key(outcome.fault) in arguments:
         return "equivalent"
-    return "timed out" if outcome.hung else "survived"
+    if outcome.hung:
+        return "timed out"
+    return "hashed" if outcome.hashed else "survived"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -75,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
         again = {one.name: killer[key(one)] for one in faults if key(one) in killer}
         outcomes = run(faults, again, copies=options.jobs, reach=options.reach, done=_say)
         counts = Counter(kind(one, known) for one in outcomes)
-        lost = [one for one in outcomes if kind(one, known) == "survived"]
+        lost = [one for one in outcomes if kind(one, known) in ("hashed", "survived")]
         surviving += len(lost)
         print(f"{room}: " + ", ".join(f"{counts[one]} {one}" for one in page.KINDS))
         print("\n".join(f"{one.fault.what}\n  {key(one.fault)}" for one in lost))

@@ -1,6 +1,8 @@
 """A copy of the checkout in a folder of its own, in which one file at a time is made faulty."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import cache_from_source
@@ -11,6 +13,11 @@ from opendp_topk.proof import findings, library
 from .fault import Fault
 
 ROOT = Path(__file__).resolve().parents[2]
+_COUNT_STALE = """
+import sys; from pathlib import Path; from opendp_topk.proof import library, status
+with library.use_package_folder(Path(sys.argv[1])):
+    print(sum(not one.current for one in status.derive_all_findings().values()))
+"""
 _PARTS = ("opendp_topk", "proofs", "tests", "docs", "README.md", "pyproject.toml")
 
 
@@ -38,6 +45,13 @@ class Checkout:
             yield
         finally:
             write(path, sound)
+
+    def has_stale_proofs(self) -> bool:
+        """Whether a proof's hash does not fit the code as it is now, by the sound code; without proofs none does."""
+        if not (self.root / "proofs").is_dir():
+            return False
+        command = [sys.executable, "-c", _COUNT_STALE, str(self.root / "opendp_topk")]
+        return int(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=600).stdout) > 0
 
     def _call_all_stale(self) -> None:
         """Keep it as what was found of the proofs: to derive it takes seconds, and no killer may depend on it."""

@@ -2,12 +2,14 @@
 
 A seeded choice among all places in a module where an operator applies: a comparison flipped, a number one larger or
 smaller, a statement removed, the first two arguments swapped, a sum for a difference, ``and`` for ``or``, a condition
-negated, a default replaced, one direction of rounding for the other. What is printed can stand in a list of faults;
-which of them to keep is for a person to say, for many such edits only change how long something takes.
+negated, a default replaced, one direction of rounding for the other, a check or a filter removed, an argument not
+passed on, a copy or a lock left out. What is printed can stand in a list of faults; which of them to keep is for a
+person to say, for many such edits only change how long something takes.
 """
 
 import argparse
 import ast
+import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ _SIGNS = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.FloorDiv: "/"}
 _WORDS = {"min": "max", "max": "min", "floor": "ceil", "ceil": "floor", "any": "all", "all": "any"}
 _WORDS |= {f"{stem}_up": f"{stem}_down" for stem in ("round", "exp", "one_minus_exp")}
 _WORDS |= {f"{stem}_down": f"{stem}_up" for stem in ("round", "exp", "one_minus_exp")}
+_COPIES = frozenset(("copy", "deepcopy", "list", "dict"))
 _SYMMETRIC = frozenset(("min", "max", "add", "mul", "multiply", "minimum", "maximum", "gcd", "hypot"))
 
 
@@ -81,6 +84,7 @@ def edits(module: Module) -> Iterator[Edit]:
             for statement in function.body:
                 for node in ast.walk(statement):
                     yield from _edits(module, node, function.name)
+                    yield from _omissions(module, node, function.name)
 
 
 def _edits(module: Module, node: ast.AST, where: str) -> Iterator[Edit]:
@@ -107,6 +111,27 @@ def _edits(module: Module, node: ast.AST, where: str) -> Iterator[Edit]:
             or _any_order(node, module.source(called))
         ):
             yield _swapped(module, called, first, second, where)
+
+
+def _omissions(module: Module, node: ast.AST, where: str) -> Iterator[Edit]:
+    """What is done no more: a check, a filter, a copy, a lock, an argument that is passed on by its name."""
+    match node:
+        case ast.If(test=test, body=[ast.Raise()]):
+            yield Edit(*module.span(test), "False", f"the check {_short(module.source(test))} is removed in {where}")
+        case ast.comprehension(ifs=[test]):
+            yield Edit(*module.span(test), "True", f"the filter {_short(module.source(test))} is removed in {where}")
+        case ast.With(items=[ast.withitem(context_expr=held, optional_vars=None)]):
+            told = f"{_short(module.source(held))} is not entered in {where}"
+            yield Edit(module.span(node)[0], module.span(held)[1], "if True", told)
+        case ast.Call(func=ast.Attribute(value=copied, attr=name), args=[], keywords=[]) if name in _COPIES:
+            yield Edit(*module.span(node), module.source(copied), f"no copy of {module.source(copied)} in {where}")
+        case ast.Call(func=ast.Name(id=name), args=[copied], keywords=[]) if name in _COPIES:
+            yield Edit(*module.span(node), f"({module.source(copied)})", f"{name} is left out in {where}")
+        case ast.Call(args=args, keywords=[_, *_] as passed):
+            for before, one in itertools.pairwise([*args, *passed]):
+                start, end = module.span(before)[1], module.span(one)[1]
+                if isinstance(one, ast.keyword) and module.text[start : module.span(one)[0]].strip() == ",":
+                    yield Edit(start, end, "", f"{_short(module.source(one))} is not passed on in {where}")
 
 
 def _defaults(module: Module, function: ast.FunctionDef) -> Iterator[Edit]:

@@ -26,7 +26,8 @@ def pytest_runtest_logstart(nodeid: str) -> None:
 def pytest_runtest_logreport(report: Any) -> None:
     """Note a test that ran, or one whose setup failed."""
     if report.when == "call" or report.failed:
-        _say({"test": report.nodeid, "failed": report.failed, "seconds": report.duration})
+        slow = not {"slow", "further"}.isdisjoint(report.keywords)
+        _say({"test": report.nodeid, "failed": report.failed, "seconds": report.duration, "slow": slow})
 
 
 def pytest_collectreport(report: Any) -> None:

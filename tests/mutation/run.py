@@ -14,7 +14,7 @@ from .checkout import ROOT, Checkout
 from .control import control
 from .fault import Fault
 from .faults import FAULTS
-from .suite import FURTHER, QUICK, Ran, outcome_of
+from .suite import FURTHER, QUICK, outcome_of
 
 _SHORT, _LONG = 40.0, 80.0  # seconds that tests of a function, and those of whole files, may take
 _AT_ONCE = (1, 4, 16, 64)  # failures after which those are left out that do not count
@@ -22,12 +22,17 @@ _AT_ONCE = (1, 4, 16, 64)  # failures after which those are left out that do not
 
 @dataclass(frozen=True)
 class Outcome:
-    """The test that noticed a fault, if one did, and how long it took to know; or that tests ``hung`` instead."""
+    """The test that noticed a fault, if one did, and how long it took to know; or that tests ``hung`` instead.
+
+    ``slow``: that test is not among the quick ones. ``hashed``: no test noticed, but a proof does not fit the code.
+    """
 
     fault: Fault
     killer: str | None
     seconds: float
     hung: bool = False
+    slow: bool = False
+    hashed: bool = False
 
     @property
     def survives(self) -> bool:
@@ -43,6 +48,7 @@ class Mutation:
         self._folder, self._source = folder, source
         self._lock, self._controls = Lock(), dict[bool, Checkout]()
         self._counted: dict[tuple[str, bool], bool] = {}
+        self._slow: set[str] = set()
         self._free: Queue[Checkout] = Queue()
         for number in range(copies):
             self._free.put(Checkout(folder / str(number), source))
@@ -78,12 +84,19 @@ class Mutation:
         pinning, hung = fault.pins, False
         try:
             with copy.holding(fault):
-                found = killer if killer and _notices(copy, killer) else None
+                found = killer if killer and self._notices(copy, killer) else None
                 if found is None and search:
                     found, hung = self._nearest(copy, fault, pinning, reach)
+                hashed = found is None and search and copy.has_stale_proofs()
         finally:
             self._free.put(copy)
-        return Outcome(fault, found, time.monotonic() - start, hung and found is None)
+        hung = hung and found is None
+        return Outcome(fault, found, time.monotonic() - start, hung, found in self._slow, hashed)
+
+    def _notices(self, copy: Checkout, killer: str) -> bool:
+        ran = outcome_of(copy, [killer])
+        self._slow |= ran.slow
+        return killer in ran.failed
 
     def _nearest(self, copy: Checkout, fault: Fault, pinning: bool, reach: int) -> tuple[str | None, bool]:
         """The first test that notices the fault, and whether some did not end: from tests to files, quick to slow.
@@ -118,6 +131,7 @@ class Mutation:
             if not tests:
                 break
             ran = outcome_of(copy, tests, without=without, most=most, only=only, limit=limit)
+            self._slow |= ran.slow
             found = next((test for test in ran.failed if self._counts(test, pinning)), None)
             left_out = [*ran.failed, *filter(None, [ran.endless])]
             over = not left_out or (hung and ran.endless is not None)
@@ -138,11 +152,6 @@ class Mutation:
 
 def _file(test: str) -> str:
     return test.partition("::")[0]
-
-
-def _notices(copy: Checkout, killer: str) -> bool:
-    ran: Ran = outcome_of(copy, [killer])
-    return killer in ran.failed
 
 
 def relatives(killers: Mapping[str, str]) -> dict[str, list[str]]:

@@ -39,12 +39,13 @@ class Ran:
 
     Where a process hangs, nothing failed: that kills no fault. A file that cannot be read failed, and where that is so
     of the conftest, all that was asked for did. ``endless`` is the test that ran when time was over, if it had done so
-    for long.
+    for long. ``slow`` are those that are not among the :data:`QUICK` ones.
     """
 
     passed: dict[str, float]
     failed: dict[str, float]
     endless: str | None = None
+    slow: frozenset[str] = frozenset()
 
 
 def outcome_of(
@@ -83,7 +84,8 @@ def outcome_of(
     passed = {line["test"]: line["seconds"] for line in ended if line["test"] not in failed}
     last = lines[-1]
     long = over is not None and "began" in last and over - last["at"] >= min(_ENDLESS, limit / 2)
-    return Ran(passed, failed, last["began"] if long else None)
+    slow = frozenset(line["test"] for line in ended if line.get("slow"))
+    return Ran(passed, failed, last["began"] if long else None, slow)
 
 
 def _run(copy: Checkout, arguments: Sequence[str], record: Path, seconds: float) -> float | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation import by_chance, functions, killers, nearest, page, reached, run
+from tests.mutation import by_chance, functions, killers, nearest, operators, page, reached, run
 from tests.mutation.checkout import ROOT
 from tests.mutation.control import harmless
 from tests.mutation.fault import Fault, MovedError, misfits
@@ -84,8 +84,29 @@ HARMLESS = Fault("harmless", "", "room/thing.py", "2 * x", "x * 2")
 
 @pytest.mark.further
 def test_a_test_of_behaviour_kills(toy: Mutation) -> None:
-    assert toy.outcome(WRONG).killer == "tests/room/test_thing.py::test_twice"
+    outcome = toy.outcome(WRONG)
+    assert (outcome.killer, outcome.slow) == ("tests/room/test_thing.py::test_twice", False)
     assert toy.outcome(WRONG, "tests/room/test_thing.py::test_twice", search=False).killer is not None
+
+
+@pytest.mark.further
+def test_of_a_slow_test_it_is_said(toy: Mutation, tmp_path: Path) -> None:
+    test = tmp_path / "toy" / "tests" / "room" / "test_thing.py"
+    test.write_text("import pytest\npytestmark = pytest.mark.slow\n" + test.read_text())
+    outcome = Mutation(tmp_path / "slow", source=tmp_path / "toy").outcome(WRONG)
+    assert (outcome.killer, outcome.slow) == ("tests/room/test_thing.py::test_twice", True)
+
+
+@pytest.mark.slow
+def test_of_a_fault_that_only_a_hash_shows_it_is_said(planted: Mutation) -> None:
+    copy = planted._free.get()
+    try:
+        assert not copy.has_stale_proofs()
+        same = Fault("same", "", "spaces/costs.py", "# proof-region: costs\n", "# proof-region: costs\n_UNUSED = 1\n")
+        with copy.holding(same):
+            assert copy.has_stale_proofs()
+    finally:
+        planted._free.put(copy)
 
 
 @pytest.mark.further
@@ -264,6 +285,24 @@ def test_operators_make_up_the_same_faults_again_and_each_is_valid() -> None:
     assert len(made) == 12
     assert misfits(made, ROOT) == []
     assert all(fault.old != fault.new for fault in made)
+
+
+@pytest.mark.parametrize(
+    ("sound", "faulty"),
+    [
+        ("if x < 0:\n        raise ValueError", "if False:\n        raise ValueError"),
+        ("return [y for y in x if y]", "return [y for y in x if True]"),
+        ("with lock:\n        x()", "if True:\n        x()"),
+        ("return x.copy()", "return x"),
+        ("return list(x)", "return (x)"),
+        ("return g(x, k=1, size=2)", "return g(x, k=1)"),
+    ],
+)
+def test_operators_leave_out_what_is_easily_forgotten(sound: str, faulty: str) -> None:
+    begin = "def f(x, lock=None, g=None):\n    "
+    module = operators.Module("room/thing.py", f"{begin}{sound}\n")
+    made = [module.fault("", one).planted(module.text) for one in operators.edits(module)]
+    assert f"{begin}{faulty}\n" in made
 
 
 @pytest.fixture(scope="module")
