@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
         faults = drawn(room, options.count, options.seed)
         killer = killers.remembered(killers.BY_CHANCE)
         again = {one.name: killer[key(one)] for one in faults if key(one) in killer}
-        outcomes = run(faults, again, copies=options.jobs, reach=options.reach, done=_say)
+        outcomes = run(faults, again, copies=options.jobs, reach=options.reach, hashes=options.write, done=_say)
         counts = Counter(kind(one, known) for one in outcomes)
         lost = [one for one in outcomes if kind(one, known) in ("hashed", "survived")]
         surviving += len(lost)

@@ -73,8 +73,18 @@ class Mutation:
                 self._controls[pinning] = control(self._folder / f"control-{pinning}", self._source, pinning=pinning)
             return self._controls[pinning]
 
-    def outcome(self, fault: Fault, killer: str | None = None, *, search: bool = True, reach: int = 1000) -> Outcome:
+    def outcome(
+        self,
+        fault: Fault,
+        killer: str | None = None,
+        *,
+        search: bool = True,
+        reach: int = 1000,
+        hashes: bool = False,
+    ) -> Outcome:
         """Whether ``killer`` notices the fault; or else, if ``search``, the first of the nearest tests that does.
+
+        With ``hashes`` those of the proofs are derived anew, which takes half a minute, if no test notices.
 
         Raises:
             MovedError: The code has moved away from the fault.
@@ -87,7 +97,7 @@ class Mutation:
                 found = killer if killer and self._notices(copy, killer) else None
                 if found is None and search:
                     found, hung = self._nearest(copy, fault, pinning, reach)
-                hashed = found is None and search and copy.has_stale_proofs()
+                hashed = hashes and found is None and copy.has_stale_proofs()
         finally:
             self._free.put(copy)
         hung = hung and found is None
@@ -170,6 +180,7 @@ def run(
     copies: int = 1,
     search: bool = True,
     reach: int = 1000,
+    hashes: bool = False,
     done: Callable[[Outcome], None] = lambda outcome: None,
 ) -> list[Outcome]:
     """The outcome of every fault, in their order; ``done`` hears of each."""
@@ -183,7 +194,7 @@ def run(
         planted.relatives = relatives(known)
 
         def outcome(fault: Fault) -> Outcome:
-            return planted.outcome(fault, known.get(fault.name), search=search, reach=reach)
+            return planted.outcome(fault, known.get(fault.name), search=search, reach=reach, hashes=hashes)
 
         found = []
         for one in pool.map(outcome, faults):
