@@ -66,6 +66,11 @@ def test_a_period_within_a_read_is_noticed_at_once(watch: module._RepetitionDete
     assert watch.is_repeating((os.urandom(period) * 48)[:48])
 
 
+def test_a_mark_that_recurs_one_place_on_is_noticed(watch: module._RepetitionDetector) -> None:
+    assert watch.is_repeating(b"\0" * 17 + bytes(range(1, 32)))
+    assert not watch.is_repeating(b"\0" * 16 + bytes(range(1, 33)))
+
+
 def test_a_longer_period_within_one_read_is_not(watch: module._RepetitionDetector) -> None:
     assert not watch.is_repeating((os.urandom(33) * 2)[:48])
 
