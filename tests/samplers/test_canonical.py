@@ -337,6 +337,23 @@ def test_every_set_has_a_proposal(scale: float, monkeypatch: pytest.MonkeyPatch)
 # Cells hold every class once, and their bounds hold, whatever the shape of the scores.
 
 
+@pytest.mark.parametrize("sampled", [[0], [3], [0, 3, 8], [50]])
+def test_a_cell_is_split_into_two_parts_wherever_the_sample_lies(sampled: list[int]) -> None:
+    """A place outside of the cell is replaced by one inside."""
+    fall = FallBounds(60, lambda places: -np.asarray(places, dtype=np.float64))
+    fall.__dict__["sampled_bounds"] = np.array(sampled), -np.array(sampled, dtype=np.float64)
+    firsts, lasts = map(np.array, zip(*[(a, b) for a in range(4, 20) for b in range(a + 1, a + 9)], strict=True))
+    corners = np.array([np.zeros_like(firsts), np.ones_like(firsts), firsts, lasts])
+    for level in (-0.5, -4.0, -30.0):
+        left, right = canonical._split_t(corners, np.full(len(firsts), level), fall, 3)
+        assert (left[:2] == right[:2]).all()
+        assert (left[2] == firsts).all()
+        assert (right[3] == lasts).all()
+        assert (left[3] + 1 == right[2]).all()
+        assert (left[2] <= left[3]).all()
+        assert (right[2] <= right[3]).all()
+
+
 def partition(k: int, fall: np.ndarray, rise: np.ndarray) -> WeightedCells:
     return cells.partition_classes(k, FallBounds(len(fall), lambda places: fall[places]), rise)
 
