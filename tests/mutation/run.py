@@ -112,7 +112,7 @@ class Mutation:
         """The first test that notices the fault, and whether some did not end: from tests to files, quick to slow.
 
         Those that notice others in the room come first, then those known to run the function. Where no other does,
-        the slow tests of the nearest file are asked.
+        the slow tests of the nearest file are asked. At last a file counts that can be read on the control alone.
         """
         files = nearest.files(fault.file, copy.root)[:reach]
         asked = [
@@ -121,19 +121,21 @@ class Mutation:
             (files, FURTHER, _LONG),
             (files[:1], "slow", _LONG),
         ]
+        unread: list[str] = []
         for tests, only, limit in asked:
-            found, hung = self._first(copy, tests, only, limit, pinning)
+            found, hung = self._first(copy, tests, only, limit, pinning, unread)
             if found or hung:
                 return found, hung
-        return None, False
+        control = self._control(pinning)
+        return next((one for one in unread if outcome_of(control, [one], only=QUICK).passed), None), False
 
     def _first(
-        self, copy: Checkout, tests: Sequence[str], only: str, limit: float, pinning: bool
+        self, copy: Checkout, tests: Sequence[str], only: str, limit: float, pinning: bool, unread: list[str]
     ) -> tuple[str | None, bool]:
         """The first of ``tests``, node ids or files, that notices the fault, and whether one did not end.
 
-        What fails on the control is left out, and so are a file that cannot be read and one test that does not end, and
-        the others are asked again.
+        Files that cannot be read are added to ``unread``. What fails on the control is left out, and so are such a file
+        and one test that does not end, and the others are asked again.
         """
         without: list[str] = []
         hung = False
@@ -148,9 +150,10 @@ class Mutation:
             hung |= ran.endless is not None
             if found or over:
                 return found, hung
-            unread = {one for one in left_out if "::" not in one}
-            without += set(left_out) - unread
-            tests = [one for one in tests if _file(one) not in unread]
+            files = {one for one in left_out if "::" not in one}
+            unread += sorted(files)
+            without += set(left_out) - files
+            tests = [one for one in tests if _file(one) not in files]
         return None, hung
 
     def _counts(self, test: str, pinning: bool) -> bool:

@@ -174,6 +174,9 @@ def test_a_file_that_cannot_be_read_leaves_the_fault_to_others(toy: Mutation, tm
     (tmp_path / "toy" / "tests" / "room" / "test_again.py").write_text(reads)
     found = Mutation(tmp_path / "reading", source=tmp_path / "toy").outcome(WRONG)
     assert found.killer == "tests/room/test_thing.py::test_twice"
+    (tmp_path / "toy" / "tests" / "room" / "test_thing.py").unlink()
+    found = Mutation(tmp_path / "alone", source=tmp_path / "toy").outcome(WRONG)
+    assert found.killer == "tests/room/test_again.py"
 
 
 @pytest.mark.further
