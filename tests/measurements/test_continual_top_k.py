@@ -360,6 +360,8 @@ def test_the_noise_of_many_nodes_is_within_the_bound(gaussian: bool) -> None:
     sizes = abs(np.arange(len(total)) - len(total) // 2)
     bound = noise_error_bound(Fraction(2), Fraction(50), Fraction(1, 5), gaussian=gaussian)
     assert total[sizes > bound / 2].sum() <= 0.2 < total[sizes > bound / 4].sum()
+    if gaussian:
+        assert bound == pytest.approx(2 * math.sqrt(2 * 50 * 2**2 * math.log(2 * 5)), rel=1e-12)
 
 
 def test_the_square_root_is_nearer_than_the_tree_and_than_releases_of_their_own() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from tests.concepts.losses import hockey_stick, realised
+from tests.concepts.losses import free, hockey_stick, realised
 from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.tried import specimens_of
 
@@ -87,6 +87,13 @@ def test_groups_lose_as_the_definitions_of_the_measures_say(name: str) -> None:
             for d_in, (loss, delta) in enumerate(claims, 1):
                 assert 0.97 * d_in**power <= loss / claims[0][0] * (1 + 1e-12)
                 assert delta >= (0.99 * (1 - (1 - claims[0][1]) ** d_in) if claims[0][1] < 0.1 else claims[0][1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_data_lose_nothing_with_and_without_noise(name: str) -> None:
+    for case in [*cases(name, 0), *cases(name, 1)]:
+        for measure, link in case.items():
+            assert measure.at_most(link.map(0), free(measure)), link
 
 
 @pytest.mark.further
