@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.core import candidates, claims
 from opendp_topk.core.candidates import index_candidates, public_items
 from opendp_topk.core.measurement import Declared, Measurement
 from opendp_topk.core.releases import Release
@@ -118,9 +119,16 @@ def test_a_frame_is_no_release_of_indices() -> None:
     raises_exactly(DataError, lambda: index_candidates(TREES)(pl.DataFrame({"x": [1]})), "indices of its items")
 
 
-def test_items_may_come_from_any_iterable() -> None:
+def test_items_may_come_from_any_iterable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an iterator so many items are read, and none is left out."""
+    monkeypatch.setattr(candidates, "_MOST", 3)
+    monkeypatch.setattr(claims, "_MOST", 3)
     assert index_candidates(iter(TREES)).items == ("ash", "birch", "cedar")
-    assert public_items(np.array([3, 1])) == (3, 1)
+    assert public_items(np.array([3, 1, 4, 0])) == (3, 1, 4, 0)
+    raises_exactly(ParameterError, lambda: public_items(iter("abcd")), "an iterator may be infinite")
+    counting = lambda items: (READERS, USERS) >> tk.then_count_by_item(candidates=items)  # noqa: E731
+    assert counting(iter(TREES)) == counting(TREES)
+    raises_exactly(ParameterError, lambda: counting(iter("abcd")), "more than 3 values")
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
@@ -407,6 +415,8 @@ def test_they_are_values() -> None:
         (lambda: tk.largest_counts(1, []), tk.errors.ParameterError, "at least one"),
         (lambda: tk.counts_from(math.nan), tk.errors.ParameterError, "threshold must be a number"),
         (lambda: tk.counts_from("3"), tk.errors.ParameterError, "threshold must be a number"),
+        (lambda: tk.largest_counts(1)(np.array([1, "x"], dtype=object)), tk.errors.DataTypeError, "array of numbers"),
+        (lambda: tk.largest_counts(1)([1, 2]), tk.errors.DataTypeError, "a one-dimensional array"),
         (lambda: tk.largest_counts(3)(np.array([1, 2])), tk.errors.DataError, "at least k (3)"),
         (lambda: tk.counts_from(1, ["a"])(np.array([1, 2])), tk.errors.DataError, "as many as the counts (2)"),
     ],

@@ -14,7 +14,14 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.amounts import loss_to_amount, open_account, remaining_distance, round_up_to_distance
+from opendp_topk.apps.ledger.amounts import (
+    add_amounts,
+    is_amount_within,
+    loss_to_amount,
+    open_account,
+    remaining_distance,
+    round_up_to_distance,
+)
 from tests.concepts.liars import BELOW, BEYOND, Float, Integer, Rational, Text
 from tests.concepts.sentinels import raises_exactly
 
@@ -206,13 +213,21 @@ def test_sums_of_many_unlike_losses_stay_short(path: Path) -> None:
         assert ledger.verify() == []
 
 
-def test_stated_amounts_that_add_up_to_endless_digits_are_refused(path: Path) -> None:
-    with tk.ledger.Ledger.create(path, budget=1, measure=PURE, dataset="votes", metric=SPACE[1]) as ledger:
-        some = (ledger.reserve(cost=f"1/{10**295 + n}") for n in range(60))
+@pytest.mark.parametrize("paired", [False, True])
+def test_stated_amounts_that_add_up_to_endless_digits_are_refused(path: Path, paired: bool) -> None:
+    with new(path, (1, 0) if paired else 1, tk.Approximate(PURE) if paired else PURE) as ledger:
+        costs = (f"1/{10**295 + n}" for n in range(60))
+        some = (ledger.reserve(cost=(one, 0) if paired else one) for one in costs)
         with pytest.raises(tk.errors.ParameterError, match="cost must have fewer digits"):
             list(some)
         assert (5 < ledger.count() < 60, ledger.verify()) == (True, [])
-        ledger.release(top(PURE, 100), [1, 2])
+        ledger.reserve(cost=("1/100", 0) if paired else "1/100")
+
+
+def test_amounts_of_other_lengths_are_neither_added_nor_compared() -> None:
+    for work in (add_amounts, is_amount_within):
+        with pytest.raises(ValueError, match="zip"):
+            work((Fraction(1),), (Fraction(2), Fraction(0)))
 
 
 def test_old_entries_of_floats_are_charged_as_they_stand() -> None:

@@ -6,6 +6,7 @@ with what the ledger adds up.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -15,7 +16,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.amounts import BudgetAccount, add_amounts, open_account
+from opendp_topk.apps.ledger.amounts import BudgetAccount, add_amounts, is_limit_within_budget, open_account
 from opendp_topk.spaces.curves.closed_forms import (
     AdaptiveRangeBound,
     ApproximateDP,
@@ -243,10 +244,6 @@ def test_the_split_of_delta_is_shown_and_is_all_of_it(make: Make) -> None:
 @pytest.mark.further
 def test_a_header_that_promises_more_is_noticed() -> None:
     account = open_account(PROFILE, (1, "1e-6"), "1e-7", PrivacyCurve(ApproximateDP(Fraction(1, 10))))
-    from dataclasses import replace
-
-    from opendp_topk.apps.ledger.amounts import is_limit_within_budget
-
     assert is_limit_within_budget(account)
     rho, own, pure, steps, divergence = account.limit
     shares = account.shares or ()
@@ -264,6 +261,21 @@ def test_a_header_that_promises_more_is_noticed() -> None:
         "step": lambda: replace(account, step=PrivacyCurve(ApproximateDP(Fraction(21, 200)))),
     }
     assert [name for name, lie in lies.items() if is_limit_within_budget(lie())] == []
+
+
+@pytest.mark.parametrize(
+    ("budget", "step", "fit"),
+    [
+        ((1, "1e-6"), ZCDPBound(5), 0),
+        ((1, "1e-6"), ZCDPBound(Fraction(1, 80)), 1),
+        ((1, 0), ApproximateDP(Fraction(1, 3)), 3),
+        ((1, 0), ApproximateDP(2), 0),
+    ],
+)
+def test_an_account_counts_no_step_that_does_not_fit(budget: Any, step: Any, fit: int) -> None:
+    account = open_account(PROFILE, budget, 0, PrivacyCurve(step))
+    assert (account.limit[3], is_limit_within_budget(account)) == (fit, True)
+    assert greedy(account, (PROFILE, PrivacyCurve(step))) == fit
 
 
 def test_what_a_curve_states_is_read() -> None:

@@ -59,6 +59,7 @@ WRONG_VALUES: dict[str, list[Any]] = {
     "operator": ["a\nb"],
 }
 WRONG_TYPES: dict[str, list[Any]] = {"budget": [True, [1]], "measure": ["pure"], "metric": ["users"]}
+STEPS_OF_NO_RHO = costing(0.0), costing(math.inf), costing(tk.PrivacyCurve(lambda epsilon: 0.5), PROFILE)
 BAD: list[tuple[dict[str, Any], type[Exception]]] = [
     *(({name: value}, tk.errors.ParameterError) for name, values in WRONG_VALUES.items() for value in values),
     *(({name: value}, tk.errors.ParameterTypeError) for name, values in WRONG_TYPES.items() for value in values),
@@ -67,6 +68,8 @@ BAD: list[tuple[dict[str, Any], type[Exception]]] = [
     ({"budget": (0, 1e-6), "measure": PROFILE}, tk.errors.ParameterError),
     ({"budget": PAIR, "measure": PROFILE, "own_delta": 2e-6}, tk.errors.ParameterError),
     ({"d_in": "1.5", "metric": tk.UserDistance()}, tk.errors.ParameterError),
+    *(({"budget": one, "measure": APPROXIMATE}, tk.errors.ParameterError) for one in (1, "10", (1,), (1, 0, 0))),
+    *(({"budget": PAIR, "measure": PROFILE, "step": one}, tk.errors.ParameterError) for one in STEPS_OF_NO_RHO),
 ]
 
 

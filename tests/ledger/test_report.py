@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mpmath
@@ -50,6 +51,18 @@ def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.ledger.Ledger) -
     assert "no releases yet" in report.spending_chart([], [])
     assert "each record follows from the one before it" in page.text
     assert "http" not in re.sub(r"http-equiv", "", text), "it needs no other file and no network"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "places"), [([5], [0]), ([0, 10, 40], [0, 0.25, 1]), ([10, 0, 30], [0, 0, 1]), ([7, 7, 7], [0, 0.5, 1])]
+)
+def test_entries_lie_along_the_time_of_the_chart(minutes: list[int], places: list[float]) -> None:
+    """And not to the left of the one before, if a clock was set back."""
+    entries = [SimpleNamespace(time=f"2026-01-02T03:{minute:02d}:00+00:00") for minute in minutes]
+    path = re.findall(r"L([\d.]+) ([\d.]+)", report.spending_chart(entries, [(n + 1) / 4 for n in range(len(places))]))
+    first, end = report._x_coordinate(0), report._x_coordinate(1)
+    assert [float(x) for x, _ in path[:-1:2]] == [round(first + (end - first) * place, 1) for place in places]
+    assert [float(x) for x, _ in path[1::2]] == [float(x) for x, _ in path[:-1:2]]
 
 
 def test_a_ledger_that_contradicts_itself_says_so_on_its_page(path: Path, ledger: tk.ledger.Ledger) -> None:

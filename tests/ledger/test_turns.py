@@ -75,6 +75,14 @@ def test_a_ledger_that_hangs_stops_no_fork_and_no_child(path: Path, monkeypatch:
 
 
 @forks
+def test_a_fork_leaves_nothing_locked_behind_it(path: Path) -> None:
+    """Not by the thread that forked: others release, and open ledgers."""
+    with new(path, 10) as ledger:
+        assert in_a_thread(lambda: ended(child(lambda: None)))
+        assert in_a_thread(lambda: (ledger.release(costing(1.0), [1]), tk.ledger.Ledger(path).close()))
+
+
+@forks
 def test_a_child_knows_nothing_of_debits_that_other_threads_had_in_work(path: Path) -> None:
     """Numbers of threads come again, too."""
     turns.BUSY.add((-1, "a file"))

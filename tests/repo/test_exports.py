@@ -141,6 +141,7 @@ def test_every_constructor_says_where_it_is_proved_and_what_it_costs() -> None:
         ("make_report_noisy_topk", ": use make_report_noisy_top_k"),
         ("MaxDivergance", ": use MaxDivergence"),
         ("xyz", ""),
+        ("make_top_k", ""),
         ("_xyz", ""),
         ("apps.xyz", ""),
     ],
