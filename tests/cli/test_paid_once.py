@@ -61,6 +61,7 @@ def test_a_release_with_a_label_and_a_period_that_were_paid_for_is_refused(
     for more in (["--label", "June"], ["--label", named, "--period", "2026"], ["--label", named, "--again"], [], []):
         assert paid(*more).code == 0
     paid("--label", named, "--period", "2026").complains(2, "entry 3 of the ledger")
+    paid("--label", named).complains(2, "entry 4 of the ledger", "4.json")
     assert tk.ledger.Ledger(ledger).count() == 6
 
 
@@ -187,6 +188,8 @@ def test_in_python_a_release_is_paid_once_if_that_is_asked(ledger: Path) -> None
     first.settle("failed")
     account.reserve(measurement, label="May", once=True)
     account.reserve(measurement, label="May")
+    with pytest.raises(tk.errors.ParameterError, match="entry 3 has already paid"):
+        account.reserve(measurement, label="May", once=True)
     assert account.count() == 3
 
 

@@ -339,6 +339,8 @@ def test_each_oddity_is_named_with_its_first_candidate() -> None:
         (["Tree ", "ash"], "tree", ["candidate 1 is the name of the column: a header line?", "outer blanks: 1 of 2"]),
         (["tree", "7", "-8"], None, ["all candidates but the first are integers: a header line?"]),
         (["7"], "tree", []),
+        (["tree"], None, []),
+        (["tree", "7", "ash"], None, []),
         (["ash", "birch\u200b", "ce\u00addar"], None, ["invisible characters: 2 of 3 candidates, first number 2"]),
         (["ash", "a\u0308sche"], None, ["not in the Unicode form NFC: 1 of 2 candidates, first number 2"]),
         (["ash", "Ash", "ASH"], None, ["equal to an earlier candidate except for case: 2 of 3 candidates, fi"]),

@@ -244,6 +244,7 @@ def given_by_mistake() -> dict[str, Any]:
         "a long tuple": (SENTINEL_INT,) * 9,
         "rows": [(SENTINEL_INT, SENTINEL_TEXT)],
         "nested": ((SENTINEL_INT,),),
+        "a row with a list": (SENTINEL_INT, [SENTINEL_TEXT]),
         "counts": {SENTINEL_TEXT: SENTINEL_INT},
         "a set": {SENTINEL_TEXT},
         "an array": np.array([SENTINEL_FLOAT]),
