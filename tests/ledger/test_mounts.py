@@ -272,7 +272,9 @@ def test_only_a_kind_that_is_refused_can_be_accepted(path: Path, kind: Any) -> N
     )
     assert not os.path.exists(path)
     at = "postgresql://host/votes"
-    raises_exactly(tk.errors.ParameterError, lambda: tk.ledger.Ledger(at, accept_file_system=kind), "must be the server")
+    raises_exactly(
+        tk.errors.ParameterError, lambda: tk.ledger.Ledger(at, accept_file_system=kind), "must be the server"
+    )
 
 
 @pytest.mark.parametrize(("device", "numbers"), [(0x11110370, "259:70000"), (0x801, "8:1")])

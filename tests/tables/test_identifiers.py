@@ -267,8 +267,12 @@ def test_one_stray_text_in_a_column_of_integers_takes_no_other_rows() -> None:
 
 def test_objects_of_which_none_is_an_identifier_are_refused() -> None:
     pd = needs("pandas")
-    frame = pd.DataFrame({"member": [1, 2], "work": pd.Series([1.5, True], dtype=object)})
-    raises_exactly(tk.errors.DataError, lambda: unlisted(frame), "'work'", "it contains other objects")
+
+    def works(*held: Any) -> Any:
+        return unlisted(pd.DataFrame({"member": [1, 2], "work": pd.Series(held, dtype=object)}))
+
+    for other in (True, None, 0.5):
+        raises_exactly(tk.errors.DataError, lambda other=other: works(1.5, other), "'work'", "contains other objects")
+    assert works(None, None) == works(np.nan, None) == works(pd.NA, pd.NaT) == {}
     many = pd.DataFrame({"member": ["a", 2.0**53], "work": [1, 2]})
     raises_exactly(tk.errors.DataError, lambda: unlisted(many), "'member'", "2^53")
-    assert unlisted(pd.DataFrame({"member": [1, 2], "work": pd.Series([None, None], dtype=object)})) == {}
