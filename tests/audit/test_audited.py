@@ -46,6 +46,7 @@ def test_the_three_verdicts_and_what_goes_with_them() -> None:
         assert (found.verdict, found.exit_code) == (verdict, code)
         told = json.loads(json.dumps(found.as_dict()))
         assert (told["verdict"], told["claimed"], told["pair"]) == (verdict, claim, 0)
+        assert told["error_probability"] == pytest.approx(0.001, rel=1e-9)
         assert found.lines[0].startswith(f"{verdict}: ")
         assert why in found.lines[0]
         assert told["at_least"] <= 2.0 < told["refutable_below"]

@@ -85,9 +85,14 @@ def test_a_long_list_is_paged_in_a_report(path: Path, monkeypatch: pytest.Monkey
     assert "4 entries: 4 reserved" in text
 
 
-def test_exports_are_read_by_others(ledger: tk.ledger.Ledger) -> None:
+def test_exports_are_read_by_others(ledger: tk.ledger.Ledger, path: Path) -> None:
     first, *entries = map(json.loads, report.json_lines(ledger).splitlines())
     assert (first["budget"], first["head"]) == ("1, 1e-06", ledger.head())
+    assert [(one["adds"], one["alive"]) for one in first["filters"]] == [
+        (one.adds, one.alive) for one in ledger.filters()
+    ]
+    assert first["room"] == ledger.room()
+    assert "filters" not in report.ledger_summary(new(path.with_name("scalar"), 1))
     assert [one["state"] for one in entries] == ["released", "reserved", "failed"]
     assert entries[0]["label"] == HOSTILE
     rows = list(csv.DictReader(io.StringIO(report.csv_table(ledger))))

@@ -59,6 +59,15 @@ def test_every_record_is_found_by_halving_and_read_whatever_the_blocks(path: Pat
         assert [one.digest for one in log._iter_records_from(0, size, block)] == [one.digest for one in listed]
 
 
+def test_what_is_written_while_records_are_read_is_for_the_next_reader(path: Path) -> None:
+    new(path, 1).close()
+    lengthened(path, 40, 2000)
+    reading, before = files.FileLog(path).iter_records(), len(texts(path))
+    next(reading)
+    tk.ledger.Ledger(path).reserve(cost=0)
+    assert (1 + len(list(reading)), len(texts(path))) == (before, before + 1)
+
+
 def test_an_entry_is_the_same_whether_it_is_looked_up_or_listed(path: Path) -> None:
     ledger = new(path, 1)
     lengthened(path, 40, 200)

@@ -243,6 +243,7 @@ def test_a_longer_condition_is_refused_by_its_length() -> None:
         ("id = 'a'", "contains integers"),
         ("id = 1.5", "contains integers"),
         ("id = 9223372036854775808", "contains integers"),
+        ("id = -9223372036854775809", "contains integers"),
         ("small = true", "contains integers"),
         ("word = 1", "write 'text'"),
         ("number = 'a'", "contains floats"),
