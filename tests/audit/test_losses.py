@@ -164,7 +164,8 @@ def test_a_wrong_probability_of_the_stated_size_never_refutes() -> None:
 
 def test_ceilings_hold_on_their_cells() -> None:
     """The line through (a, A) with a slope, over alpha (alpha - 1), never exceeds its ceiling, and meets it."""
-    for a, at_a, slope, width in itertools.product((1.25, 2, 40), (0.5, 3), (0.25, 2, 30), (0.5, 3, None)):
+    for a, high, slope, width in itertools.product((1.25, 2, 40), (0.5, 3, None), (0.25, 2, 30), (0.5, 3, None)):
+        at_a = 0.9 * slope * (a - 1) if high is None else high
         end = 1000 * a if width is None else a + width
         at_b = at_a + slope * (end - a)
         b = None if width is None else gmpy2.mpfr(end)

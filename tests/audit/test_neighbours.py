@@ -109,6 +109,9 @@ def test_within_is_exact() -> None:
     assert not is_within_distance(tk.LInfDistance(), (0.1,), (0.4,), Fraction(3, 10))
     assert is_within_distance(tk.LInfDistance(monotonic=True), (0, 0, 0), (1, 0, -1), Fraction(2))
     assert not is_within_distance(tk.LInfDistance(monotonic=True), (0, 0, 0), (1, 0, -1), Fraction(199, 100))
+    two_of_three = tk.L01InfDistance(changes=2, monotonic=True)
+    assert is_within_distance(two_of_three, (0, 0, 0), (1, 0, 1), Fraction(1))
+    assert not is_within_distance(two_of_three, (0, 0, 0), (1, 1, 1), Fraction(1))
     raises_exactly(
         tk.errors.ParameterError,
         lambda: is_within_distance(tk.UserDistance(), (0,), (0,), Fraction(1)),
@@ -139,6 +142,11 @@ def test_the_first_are_remembered_for_their_space_alone() -> None:
     for domain, metric in ((FREE, ONE_WAY), (FREE, tk.LInfDistance()), (DOMAINS[-1], ONE_WAY)):
         for _ in range(2):
             assert list(first_pairs(domain, metric, *ends)) == made(metric, (2, 3), 20, domain)
+
+
+def test_all_scores_move_together_where_only_differences_count() -> None:
+    pairs = itertools.islice(neighbouring_pairs(FREE, tk.RangeDistance(), Fraction(1), Fraction(1), (3,)), 50)
+    assert any(all(b < a for a, b in zip(x, y, strict=True)) for x, y in pairs)
 
 
 def test_the_likeliest_come_first_and_as_they_are() -> None:
@@ -213,6 +221,8 @@ def test_what_makes_no_pairs() -> None:
     ):
         raises_exactly(tk.errors.ParameterError, call, word)
     raises_exactly(tk.errors.ParameterTypeError, lambda: tk.audit.table_pairs([1, 2]), "data frame")
+    for records in (3, "ab", b"ab", iter([1, 2]), np.array(3)):
+        raises_exactly(tk.errors.ParameterTypeError, lambda one=records: tk.audit.record_pairs(one), "a list of records")
 
 
 def test_the_search_of_edges_draws_at_most_as_much_as_it_is_given() -> None:

@@ -53,6 +53,7 @@ def test_exact_losses() -> None:
         assert found.verdict(1.2) == "holds"
     shifted = tk.audit.replay(partial(respond, 0.75), 0, 1, source="random", delta=0.25)
     assert shifted.lower == pytest.approx(math.log(0.5 / 0.25), abs=1e-10)
+    assert tk.audit.replay(lambda x, source: x, 0, 1).draws == 0
     law, other = flipped([1, 0, 0]), flipped([0, 1, 1])
     found = tk.audit.replay(flips, [1, 0, 0], [0, 1, 1])
     assert found.lower == pytest.approx(max(abs(math.log(law[i] / other[i])) for i in law), abs=1e-10)

@@ -12,6 +12,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger import files, journal
+from opendp_topk.apps.ledger.charges import pay_once_check
 from opendp_topk.apps.planning import record_store as kept_records
 
 from .command import COMMAND
@@ -191,6 +192,10 @@ def test_in_python_a_release_is_paid_once_if_that_is_asked(ledger: Path) -> None
     with pytest.raises(tk.errors.ParameterError, match="entry 3 has already paid"):
         account.reserve(measurement, label="May", once=True)
     assert account.count() == 3
+    pay = pay_once_check(account._journal, "June", None)
+    tk.ledger.Ledger(ledger).reserve(measurement, label="June")
+    with pytest.raises(tk.errors.ParameterError, match="entry 4 has already paid"):
+        pay()
 
 
 def _costing(account: tk.ledger.Ledger) -> tk.Measurement:
