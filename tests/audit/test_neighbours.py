@@ -17,7 +17,10 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.audit.neighbours import (
+    _kronecker_moves,
+    _version_order,
     arranged_pairs,
+    corner_moves,
     first_pairs,
     is_within_distance,
     neighbouring_pairs,
@@ -102,6 +105,21 @@ def test_variations_are_neighbours_and_differ_in_one_place(metric: tk.Metric) ->
     for a, b in varied:
         assert apart(metric, a, b) <= 1
         assert sum(p != q or s != t for p, q, s, t in zip(a, x, b, y, strict=True)) <= 1
+
+
+@pytest.mark.parametrize("d_in", [Fraction(2), Fraction(1, 3)], ids=str)
+def test_moves_are_as_long_as_they_may_be_and_no_longer(d_in: Fraction) -> None:
+    for metric in METRICS:
+        allowed = d_in**2 if metric == tk.L2Distance() else d_in
+        for corner in itertools.product((False, True), repeat=3):
+            found = [apart(metric, (0, 0, 0), moves) for moves in corner_moves(metric, d_in, corner, 4)]
+            assert max(found, default=allowed) <= allowed < max(found, default=allowed) * Fraction(10**9 + 1, 10**9)
+        scattered = itertools.islice(_kronecker_moves(metric, d_in, d_in, 3), 50)
+        assert all(apart(metric, (0, 0, 0), moves) <= allowed for _, moves in scattered)
+
+
+def test_all_orders_of_four_scores_occur() -> None:
+    assert len({tuple(_version_order(n, 4)) for n in range(256)}) == 24
 
 
 def test_within_is_exact() -> None:
@@ -222,7 +240,9 @@ def test_what_makes_no_pairs() -> None:
         raises_exactly(tk.errors.ParameterError, call, word)
     raises_exactly(tk.errors.ParameterTypeError, lambda: tk.audit.table_pairs([1, 2]), "data frame")
     for records in (3, "ab", b"ab", iter([1, 2]), np.array(3)):
-        raises_exactly(tk.errors.ParameterTypeError, lambda one=records: tk.audit.record_pairs(one), "a list of records")
+        raises_exactly(
+            tk.errors.ParameterTypeError, lambda one=records: tk.audit.record_pairs(one), "a list of records"
+        )
 
 
 def test_the_search_of_edges_draws_at_most_as_much_as_it_is_given() -> None:

@@ -417,6 +417,17 @@ def test_a_server_that_is_not_there_is_told() -> None:
     assert SECRET not in str(caught)
 
 
+def test_a_password_that_a_driver_repeats_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    psycopg = pytest.importorskip("psycopg")
+
+    def refuses(**options: Any) -> None:
+        raise psycopg.OperationalError(f"connection failed\nwith password={options['password']}, once")
+
+    monkeypatch.setattr(psycopg, "connect", refuses)
+    address = f"postgresql://one:{SECRET}@{HERE}/x"
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(address), "failed with password=..., once")
+
+
 def test_without_its_driver_a_server_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     raises_exactly(
