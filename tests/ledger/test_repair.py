@@ -207,6 +207,12 @@ def test_a_record_that_lost_its_separator_and_more_is_not_left_out_at_no_charge(
     raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
 
 
+def test_a_last_record_whose_end_was_changed_is_not_left_out_at_no_charge(path: Path) -> None:
+    whole, _ = filled(path)
+    path.write_bytes(whole[:-1] + b"x")
+    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
+
+
 def test_a_disk_that_fails_in_a_repair_is_told_as_that(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = filled(path)
     path.write_bytes(zeroed(whole, 1))

@@ -48,6 +48,7 @@ def test_every_mechanism_that_fits_has_a_row(k: int, release: str) -> None:
     found = compared(tk.MaxDivergence(), k=k, d_out=1, release=release)
     assert {row.name for row in found} == {row.name for row in capable_mechanisms(k, 900, release)}
     assert len(found) == len(found.rows)
+    assert all(0 < float(loss) <= 1 for _, _, loss, *_ in found._lines[1:])
     accuracies = [row.accuracy for row in found]
     assert accuracies == sorted(accuracies, key=lambda bound: math.inf if bound is None else bound)
 

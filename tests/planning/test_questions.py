@@ -31,7 +31,7 @@ ASKED: dict[str, Any] = {
     "above-threshold": tk.planning.AboveThreshold(item="what", max_items=1, budget=PAIR, **WHO),
     "partitions": tk.planning.Partitions(item="what", max_items=1, budget=PAIR, **WHO),
     "quantile": tk.planning.Quantile(quantile="1/2", column="n", bounds=(0, 9), budget=EPSILON, **WHO),
-    "gap": tk.planning.TopKByGap(k=2, candidates=("a", "b", "c"), item="what", budget=PAIR, **WHO),
+    "gap": tk.planning.TopKByGap(k=1, candidates=("a", "b"), item="what", budget=PAIR, **WHO),
     "in-groups": tk.planning.InGroups(
         question=tk.planning.TopK(k=1, candidates=("a", "b"), item="what", budget=EPSILON, **WHO),
         group="where",
@@ -98,6 +98,12 @@ def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Pat
         assert {one.verdict for one in verify_record(fields, ledger) if one.what != "table"} == {AGREES}
     assert record_question(None, fields["mechanism"]) is question_class(kind)
     assert read_fields(str(tmp_path / "record.json")) == fields
+    options = found.record.asked.record_options(found.record)
+    assert options.keys() - ASKED[kind].to_dict().keys() <= {"alpha", "keep", "max_rows", "mechanism", "step"}
+    wrong, parts = tmp_path / "wrong.json", {"items": [["a", "b"]] * len(found.items)}
+    for more, said in ((parts, "fit together"), ({"k": 10**400}, "beyond all floats"))[kind == "quantile" :]:
+        wrong.write_text(json.dumps(fields | more), "utf-8")
+        raises_exactly(TableError, lambda: read_fields(str(wrong)), said)
     for path in (path for path in places(fields["question"]) if path):
         for value in ("top-k", "gap", "x", 2, None):
             altered = {**fields, "question": edited(fields["question"], path, value)}
