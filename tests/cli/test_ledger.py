@@ -139,6 +139,9 @@ def test_a_budget_with_a_delta_pays_for_epsilon_and_rho(command: Command, librar
     create = ("ledger", "create", file, "--dataset", "loans")
     shown = command(*create, "--epsilon", 2, "--delta", "1e-6")
     assert shown.field("budget") == "2, 1e-06"
+    assert shown.field("may be charged").endswith(", 0.0 (rho, deltas of releases)")
+    alone = command("ledger", "create", library.folder / "alone", "--dataset", "loans", "--epsilon", 2)
+    assert "may be charged" not in alone.out
     assert command(*library.release("--epsilon", 0.1, "--ledger", file)).code == 0
     assert command(*library.release("--rho", 0.01, "--ledger", file)).code == 0
     spent = tk.ledger.Ledger(file).spent()
@@ -186,6 +189,8 @@ def test_a_planned_week_has_its_own_label(command: Command, tmp_path: Path, monk
     command(*pay, "W01").complains(2, "one for each of the 2 releases")
     command(*pay, "W01,w01").complains(2, "must differ")
     command(*pay[:3], "--amount", 1, "--labels", "W01").complains(2, "give --plan FILE too")
+    all_three = "give --plan, --ledger and --planned ENTRY"
+    command("release", "planned", "loans.csv", "--plan", "plan.json", "--planned", 1).complains(2, all_three)
     assert command(*pay, "2024-W01,2024-W02").code == 0
     with tk.ledger.Ledger("weeks.ledger") as ledger:
         assert ledger.planned(1).left() == ("2024-W01", "2024-W02")

@@ -203,6 +203,7 @@ def test_bars_show_counts_and_their_uncertainty(command: Command, tmp_path: Path
     page = page_of(command, tmp_path, SHOWN)
     bars = [one.attributes["style"] for one in page if one.attributes.get("class") == "bar"]
     assert bars == ["width: 75.00%", "width: 25.00%", "width: 0.00%"]
+    assert {one.attributes.get("aria-hidden") for one in page if one.attributes.get("class") == "track"} == {"true"}
     marks = [one.attributes["style"] for one in page if one.attributes.get("class") == "range"]
     assert marks[:2] == ["left: 50.00%; right: 0.00%", "left: 0.00%; right: 50.00%"]
     numbers = [one.text for one in page if one.attributes.get("class") == "number"]

@@ -50,6 +50,16 @@ def resealed(fields: Fields) -> list[str]:
     return made
 
 
+@pytest.mark.parametrize("more", [{"kind": "unknown"}, {"kind": "state", "of": 0}, {"kind": "state", "of": 2}], ids=str)
+def test_a_record_of_no_known_kind_or_of_no_entry_is_noticed(path: Path, more: dict[str, Any]) -> None:
+    ledger = new(path, 4)
+    ledger.reserve(cost=1)
+    log, fields = ledger._journal.log, {"time": "", "operator": "", "state": "failed", **more}
+    first = log.first_record().digest
+    log.append(lambda last: records.next_record_text(last, first, **fields))
+    assert ledger.verify() != []
+
+
 # Names, mounts, moves and side files.
 
 

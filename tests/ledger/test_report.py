@@ -59,7 +59,9 @@ def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.ledger.Ledger) -
 def test_entries_lie_along_the_time_of_the_chart(minutes: list[int], places: list[float]) -> None:
     """And not to the left of the one before, if a clock was set back."""
     entries = [SimpleNamespace(time=f"2026-01-02T03:{minute:02d}:00+00:00") for minute in minutes]
-    path = re.findall(r"L([\d.]+) ([\d.]+)", report.spending_chart(entries, [(n + 1) / 4 for n in range(len(places))]))
+    chart = report.spending_chart(entries, [(n + 1) / 4 for n in range(len(places))])
+    assert re.findall(r">(\d+)%</text>", chart) == ["0", "25", "50", "75", "100"]
+    path = re.findall(r"L([\d.]+) ([\d.]+)", chart)
     first, end = report._x_coordinate(0), report._x_coordinate(1)
     assert [float(x) for x, _ in path[:-1:2]] == [round(first + (end - first) * place, 1) for place in places]
     assert [float(x) for x, _ in path[1::2]] == [float(x) for x, _ in path[:-1:2]]
@@ -95,6 +97,7 @@ def test_exports_are_read_by_others(ledger: tk.ledger.Ledger, path: Path) -> Non
     assert "filters" not in report.ledger_summary(new(path.with_name("scalar"), 1))
     assert [one["state"] for one in entries] == ["released", "reserved", "failed"]
     assert entries[0]["label"] == HOSTILE
+    assert "\r" not in report.csv_table(ledger)
     rows = list(csv.DictReader(io.StringIO(report.csv_table(ledger))))
     assert [row["number"] for row in rows] == ["1", "2", "3"]
     assert (rows[2]["label"], rows[0]["operator"]) == ("'=1+1", "'=Ada"), "no formula for a spreadsheet"
