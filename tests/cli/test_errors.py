@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 from opendp_topk.apps.cli import app, show
 from opendp_topk.apps.cli.output import RecordDestination
+from opendp_topk.apps.planning.questions import WRAPPED, question_kinds
 
 from .command import COMMAND, record_of, spawn
 from .conftest import Command, Library
@@ -409,3 +411,10 @@ def test_the_list_of_commands_says_what_their_own_help_says() -> None:
     for name, line in app.COMMANDS.items():
         command = app.load_command(name)
         assert inspect.cleandoc(command.help).partition("\n")[0] == line
+
+
+@pytest.mark.parametrize("group", [[], ["plan"], ["release"]])
+def test_help_lists_all_that_can_be_asked(command: Command, group: list[str]) -> None:
+    result = command(*group, "--help")
+    for name in [kind for kind in question_kinds() if kind != WRAPPED] if group else app.COMMANDS:
+        assert re.search(rf"^ +{name} ", result.out, re.MULTILINE), name

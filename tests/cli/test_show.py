@@ -237,6 +237,8 @@ def test_the_terminal_shows_the_same_words(command: Command, tmp_path: Path) -> 
     assert result.field("accuracy") == record["accuracy"]["words"]
     assert result.field("count accuracy") == record["count_accuracy"]["words"]
     assert "which of two sets of rows one particular group of 2 people has in the table" in result.field("at stake")
+    for users, said in ((1, "one particular user is in the table;"), (2, "is in the table, completely or not at all;")):
+        assert said in command("show", saved(tmp_path, RECORD | {"d_in": users})).field("at stake")
     for item, count in zip(record["items"], record["counts"], strict=True):
         assert re.search(rf"^ +\d +{count} +{re.escape(item)} *$", result.out, re.MULTILINE)
 

@@ -265,7 +265,7 @@ def test_the_command_states_it_and_shows_it(path: Path, monkeypatch: pytest.Monk
     assert "consistent" in told("verify", path)
 
 
-@pytest.mark.parametrize("kind", ["ext4", "", 7, "fuseblk", "Overlay"])
+@pytest.mark.parametrize("kind", [b"overlay", "ext4", "", 7, "fuseblk", "Overlay"])
 def test_only_a_kind_that_is_refused_can_be_accepted(path: Path, kind: Any) -> None:
     raises_exactly(
         tk.errors.ParameterError, lambda: new(path, 1, accept_file_system=kind), "accept_file_system must be"

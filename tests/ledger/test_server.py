@@ -463,6 +463,12 @@ def test_an_address_has_at_most_two_thousand_characters() -> None:
     refused(lambda: postgres.parse_address(longest.ljust(2001, "a")), "at most 2000")
 
 
+def test_a_server_is_accepted_at_its_timeline_or_at_all() -> None:
+    own = "server 7/1/2/0000000A"
+    listed = [own], [own.rpartition("/")[0]], [], ["server 7/1/3"], ["server 7/1/2/0000000B"]
+    assert [postgres.is_server_accepted(one, own) for one in listed] == [True, True, False, False, False]
+
+
 def test_what_is_wrong_in_an_address_is_named_without_a_password() -> None:
     pytest.importorskip("psycopg")
     refused(lambda: tk.ledger.Ledger("postgresql://h/x?colour=red#a"), "no option 'colour'")
