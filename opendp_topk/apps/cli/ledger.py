@@ -16,6 +16,7 @@ from ..ledger.amounts import Filter, parse_exact
 from ..ledger.planned import PLANNED
 from ..ledger.report import csv_table, format_distance, json_lines, ledger_page, ledger_summary, release_title
 from ..ledger.stated import LINES, TITLES
+from ..planning.options import Option, require_one_option
 from ..planning.question import NEIGHBORS
 from ..planning.record_file import read_fields
 from ..planning.record_store import STDOUT
@@ -67,12 +68,14 @@ def create(
         value_option(
             "With --epsilon: a budget (epsilon, delta), which pays for releases under --epsilon and under --rho.", "D"
         ),
+        Option(needs=("epsilon",)),
     ] = None,
     own_delta: Annotated[
         str | None,
         value_option(
             "With --delta: the part of it for releases with a delta of their own, and for plans. Default: 0.", "D"
         ),
+        Option(needs=("delta",)),
     ] = None,
     neighbors: Annotated[
         str,
@@ -118,8 +121,7 @@ def create(
       opendp-topk release top-k visits.parquet --user visitor --item page \\
         --candidates pages.txt --k 10 --epsilon 0.1 --ledger budget.ledger
     """
-    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-        raise ParameterError("give one budget: --epsilon E, --rho R, or --epsilon E with --delta D")
+    require_one_option("budget", {"--epsilon X": epsilon, "--rho X": rho})
     measure: Any = MaxDivergence() if rho is None else ZeroConcentratedDivergence()
     budget: Any = parse_exact(epsilon or rho, "--epsilon" if rho is None else "--rho")
     if delta is not None:
@@ -245,14 +247,12 @@ def reserve(
             "Default: release 1 of N, and so on.",
             "TEXT,...",
         ),
+        Option(needs=("plan",)),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Pay in advance: an amount for a release made elsewhere, or planned releases. The amount counts as spent."""
-    if (amount is None) == (plan is None):
-        raise ParameterError("give one of --amount X and --plan FILE")
-    if labels is not None and plan is None:
-        raise ParameterError("--labels are those of planned releases: give --plan FILE too")
+    require_one_option("charge", {"--amount X": amount, "--plan FILE": plan})
     if plan is not None:
         number, several = reserve_schedule(file, plan, label, labels)
         said = f"Entry {number} has paid for {several} releases. Each: opendp-topk release ... --plan {plan} "
@@ -280,12 +280,11 @@ def settle(
             "was made.",
             "FILE",
         ),
+        Option(excludes=("failed",)),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Mark a reserved entry as released or failed. Nothing is refunded."""
-    if failed and record is not None:
-        raise ParameterError("--record is the record of a release: omit --failed")
     state = "failed" if failed else "released"
     with Ledger(file) as account:
         account.settle(number, state, record=None if record is None else _record_file_digest(account, number, record))

@@ -21,12 +21,21 @@ from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.events import Enclosure
 from ..ledger import Ledger
 from ..planning.comparison import SIZE, Comparison, Option, bound_sort_key, format_rounded_up, mechanism_plans
-from ..planning.options import OptionGroup, build_options, given_options, option_name, option_words
+from ..planning.options import OptionGroup, build_options, given_options, option_words
 from ..planning.plan import WORDS, Plan, Query, confidence_text, nth_largest_text, plan_guarantees
 from ..planning.public_shape import SIMULATED, ShapeAccuracy, SimulatedMean, simulate_accuracy
 from ..planning.question import Question, ReleasePlan, require_noise, target_too_small_error
 from ..planning.questions import question_class
-from ..planning.several import CURVES, PURE, RHOS, AccountingOption, Repeated, best_plan, format_stated_number
+from ..planning.several import (
+    CURVES,
+    PURE,
+    RHOS,
+    AccountingOption,
+    Repeated,
+    RepeatOptions,
+    best_plan,
+    format_stated_number,
+)
 from ..planning.top_k import TopKTask
 from ..planning.units import UserUnit, count_with_noun
 from . import show
@@ -36,39 +45,20 @@ from .options import question_command, question_group
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepeatOptions(OptionGroup):
-    """Several releases that share a budget.
-
-    Budget:
-        releases (N): Number of equal releases that share the target. Such as 52 weekly ones. Shows the cost of each
-            under every accounting option, and the commands that create a ledger and release from it. An optional
-            --delta is 1e-6 by default.
-        ledger (LEDGER): Plan within what is left of this ledger. Instead of --epsilon, --rho and --delta. The number of
-            releases is --releases; default: 1.
-
-    Output:
-        out (FILE, needs releases or ledger): With --releases or --ledger: write the plan. The plan that composes
-            privacy curves, to a new file for `ledger reserve --plan FILE`.
-    """
-
-    releases: int | None = None
-    ledger: str | None = None
-    out: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class CompareOptions(OptionGroup):
     """Comparison of mechanisms.
 
     Output:
-        compare: Compare all mechanisms that can make this release. One per row.
+        compare (excludes sum or group or counts or mechanism or other or releases or ledger): Compare all mechanisms
+            that can make this release. One per row.
         plot (FILE, needs compare): With --compare: plot into this .png or .svg file. Delta against epsilon, and epsilon
             against the number of releases. Takes some seconds.
-        like (FILE|zipf:S:N): Public or made-up counts on which to try the plan. A .parquet or .csv file with a column
-            named count, one row per candidate: counts of users that are public (already published, for example) or made
-            up. Candidates without a row count as 0. zipf:S:N: counts proportional to 1 / rank^S whose sum is N. The
-            output shows the probability of the exact top-k, and by simulated releases the expected share of the true k
-            that is found and the missing part of their counts. Never give the private counts: the shape must be public.
+        like (FILE|zipf:S:N, excludes sum or group or releases or ledger): Public or made-up counts on which to try the
+            plan. A .parquet or .csv file with a column named count, one row per candidate: counts of users that are
+            public (already published, for example) or made up. Candidates without a row count as 0. zipf:S:N: counts
+            proportional to 1 / rank^S whose sum is N. The output shows the probability of the exact top-k, and by
+            simulated releases the expected share of the true k that is found and the missing part of their counts.
+            Never give the private counts: the shape must be public.
     """
 
     compare: bool = False
@@ -403,8 +393,6 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
     several = repeat.releases is not None or repeat.ledger is not None
     if repeat.releases is not None:
         checks.require_positive_int("--releases", repeat.releases)
-    if compared.compare or compared.like is not None:
-        _require_comparable(given, several)
     if compared.plot is not None and not compared.plot.lower().endswith((".png", ".svg")):
         raise ParameterError("--plot must be a file whose name ends in .png or .svg")
     if several:
@@ -423,15 +411,6 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
             found = simulate_accuracy(ready.plan, scores)
         more = [("on the shape", shape_text(found, ready.plan.query.task))]
     show_plan(ready, more)
-
-
-def _require_comparable(given: Mapping[str, Any], several: bool) -> None:
-    """Raise if an option is given that a comparison of mechanisms does not have."""
-    without = ["sum", "group", *(["counts", "mechanism", "other"] if given.get("compare") else [])]
-    wrong = [option_name(name) for name in without if given.get(name)]
-    wrong += ["--releases and --ledger"] if several else []
-    if wrong:
-        raise ParameterError(f"--compare and --like are for one list of items, without counts: omit {wrong[0]}")
 
 
 def show_plan(ready: ReleasePlan, more: Iterable[tuple[str, Any]] = ()) -> None:
