@@ -108,7 +108,7 @@ def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot
                 one.name + " *" * (one.name == usual),
                 format_rounded_up(one.row.scale),
                 format_rounded_up(one.row.loss[1] if isinstance(one.row.loss, tuple) else one.row.loss),
-                _format_user_bound(_error_bound_floor(one.row)),
+                _format_user_bound(one.row.accuracy_floor),
                 *([] if proxy is None else [format_probability(one.success)]),
                 one.row.bound,
             ]
@@ -117,7 +117,7 @@ def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot
         right=range(1, 4 + len(exact)),
     )
     show.print_paragraphs("")
-    dash = any(_error_bound_floor(one.row) is None or (proxy is not None and one.success is None) for one in rows)
+    dash = any(one.row.accuracy_floor is None or (proxy is not None and one.success is None) for one in rows)
     bounds = {one.row.bound for one in rows}
     legend = [
         *_comparison_legend(query, proxy),
@@ -338,19 +338,14 @@ def _scale_text(plan: Plan[Any, UserUnit]) -> str:
 
 
 def _error_bound_text(plan: Plan[Any, UserUnit]) -> str:
-    users = _error_bound_floor(plan)
+    users = plan.accuracy_floor
     return "-" if users is None or users == math.inf else str(users)
-
-
-def _error_bound_floor(plan: Plan[Any, Any]) -> float | None:
-    near = plan.accuracy
-    return near if near is None or math.isinf(near) else math.floor(near)
 
 
 def _several_legend(
     question: Question, query: Query[Any, UserUnit], found: list[AccountingOption]
 ) -> list[tuple[str, str]]:
-    best = min(found, key=lambda way: math.inf if (near := _error_bound_floor(way.plan)) is None else near)
+    best = min(found, key=lambda way: math.inf if (near := way.plan.accuracy_floor) is None else near)
     least = (
         ("least noise", f"{best.name}: scale {_scale_text(best.plan)}")
         if question.least_noise

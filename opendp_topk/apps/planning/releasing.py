@@ -14,7 +14,6 @@ from ...core.repeatable import Answer, parse_seconds, run_until_deadline
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path
 from ...spaces.measures import PrivacyProfile
-from ...spaces.metrics import UserDistance
 from ...tables import frames as parts
 from ..ledger import Ledger
 from ..ledger.charges import PriorPayments, validate_label
@@ -26,6 +25,7 @@ from .options import NO_OPTION, OptionGroup, named
 from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
 from .release_record import OtherUsersCount, ReleasedItems, ReleaseRecord, engine_fields, list_digest, parameters_of
+from .several import require_neighbors
 from .sources import ENGINES, Engine, SourceTable, TableReadOptions
 from .steps import log_step
 from .units import ROW, UserUnit, split_item_parts
@@ -305,12 +305,6 @@ def open_paying_ledger(
             raise ParameterError(f"the ledger uses {symbol}: {advice}")
         _require_column(account, query.unit.columns.user, words["at_most"])
         yield account
-
-
-def require_neighbors(account: Ledger, neighbors: str) -> None:
-    """Raise unless the ledger's neighbouring relation is ``neighbors``."""
-    if account.metric != repr(UserDistance(neighbors)):
-        raise ParameterError(named(f"--neighbors must match the metric of the ledger, {account.metric}"))
 
 
 def _require_column(account: Ledger | None, column: str, at_most: int | None) -> None:

@@ -149,13 +149,6 @@ def format_stated_number(number: Fraction) -> str:
     return written.removesuffix(".0") if Fraction(written) == number else format_rounded_down(number)
 
 
-def total_epsilon_delta(budget: Budget, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the (epsilon, delta) budget of all releases together; a rho is converted at ``delta``, rounded down."""
-    if isinstance(budget.measure, ZeroConcentratedDivergence):
-        return Fraction(format_rounded_down(to_fraction(PrivacyCurve(ZCDPBound(budget.d_out)).epsilon(delta)))), delta
-    return to_fraction(budget.main_distance), delta
-
-
 def accounting_options(query: Query[Any, UserUnit], total: tuple[Fraction, Fraction]) -> Iterator[AccountingOption]:
     """Yield the accounting options for the releases of ``query`` with a ledger whose budget is ``total``.
 
@@ -332,6 +325,12 @@ class ReleaseSchedule:
         )
 
 
+def require_neighbors(account: Ledger, neighbors: str) -> None:
+    """Raise unless the ledger's neighbouring relation is ``neighbors``."""
+    if account.metric != repr(UserDistance(neighbors)):
+        raise ParameterError(named(f"--neighbors must match the metric of the ledger, {account.metric}"))
+
+
 @dataclass(frozen=True, kw_only=True)
 class RepeatOptions(OptionGroup):
     """Several releases that share a budget.
@@ -376,8 +375,7 @@ class Repeated:
         asked, budget, unit = cls(question, releases), question.budget, question.privacy_unit
         listed = not question.own_delta
         require_compatible(given_options(question) | {"ledger": account}, options_of(RepeatOptions))
-        if account.metric != repr(UserDistance(unit.neighbors)):
-            raise ParameterError(named(f"--neighbors must match the metric of the ledger, {account.metric}"))
+        require_neighbors(account, unit.neighbors)
         if account.d_in != unit.d_in:
             raise ParameterError(
                 named(f"the ledger protects {ledger_protection_text(account)}: give --users {account.d_in}")
@@ -408,15 +406,18 @@ class Repeated:
 
     @property
     def total(self) -> tuple[Fraction, Fraction]:
-        """Total (epsilon, delta) of a new ledger."""
+        """Total (epsilon, delta) of a new ledger; a rho is converted at delta, rounded down."""
         budget = self.question.budget
         if self.question.own_delta and budget.epsilon is None:
             raise ParameterError(
                 named("--releases of a question with --delta of its own requires --epsilon: omit --rho")
             )
-        return total_epsilon_delta(
-            self.query().budget, DELTA if budget.delta is None else parse_exact(budget.delta, named("--delta"))
-        )
+        whole = self.query().budget
+        delta = DELTA if budget.delta is None else parse_exact(budget.delta, named("--delta"))
+        if isinstance(whole.measure, ZeroConcentratedDivergence):
+            epsilon = to_fraction(PrivacyCurve(ZCDPBound(whole.d_out)).epsilon(delta))
+            return Fraction(format_rounded_down(epsilon)), delta
+        return to_fraction(whole.main_distance), delta
 
     def options(self) -> list[AccountingOption]:
         """Return the accounting options, within the remaining budget of the ledger or else within the target.
