@@ -42,6 +42,7 @@ def _random(seed: int, lowest: float, highest: float, n: int) -> list[float]:
 def test_log_bounds_enclose_the_logarithm_within_their_promise(points: list[float]) -> None:
     x = np.array(points)
     lower, upper = log_bounds(x, x)
+    assert np.array_equal((lower, upper), log_bounds(x, x.copy())), "one array, or two that are equal"
     with mpmath.workdps(DIGITS):
         for point, below, above in zip(points, lower.tolist(), upper.tolist(), strict=True):
             true = mpmath.log(mpmath.mpf(point))
@@ -53,6 +54,12 @@ def test_log_bounds_take_each_end_from_its_own_argument() -> None:
     lower, upper = log_bounds(np.array([1.0, 2.0]), np.array([8.0, 2.0]))
     assert lower == pytest.approx([0, math.log(2)], abs=1e-14)
     assert upper == pytest.approx([math.log(8), math.log(2)], abs=1e-14)
+
+
+def test_logarithms_of_centres_are_the_nearest_floats() -> None:
+    with gmpy2.context(precision=300):
+        nearest = [float(gmpy2.log(gmpy2.mpfr(n) / 2**14)) for n in range(8193, 2**14, 2)]
+    assert floats._log_of_centres.__wrapped__().tolist() == nearest
 
 
 def test_logarithms_of_zero_and_infinity() -> None:
@@ -69,6 +76,7 @@ def test_minus_log1m_bounds_are_relative_however_small_the_argument() -> None:
     points += [rng.uniform(0, 2.0**-6) for _ in range(3000)]
     v = np.array([min(point, 2.0**-6) for point in points])
     lower, upper = minus_log1m_bounds(v, v)
+    assert np.array_equal((lower, upper), minus_log1m_bounds(v, v.copy()))
     with mpmath.workdps(DIGITS):
         for point, below, above in zip(v.tolist(), lower.tolist(), upper.tolist(), strict=True):
             true = -mpmath.log1p(-mpmath.mpf(point))

@@ -28,7 +28,8 @@ def _quantile(u: mpq, precision: int) -> Interval:
 
 def _quantile_floats(u: FloatBounds, v: FloatBounds) -> FloatBounds:
     log_lower, log_upper = log_bounds(*u)
-    small_lower, small_upper = minus_log1m_bounds(np.minimum(v[0], 2 * _SMALL), np.minimum(v[1], 2 * _SMALL))
+    near = np.minimum(v[0], 2 * _SMALL)
+    small_lower, small_upper = minus_log1m_bounds(near, near if v[1] is v[0] else np.minimum(v[1], 2 * _SMALL))
     small = v[1] < _SMALL
     minus_log_u = (np.where(small, small_lower, np.maximum(-log_upper, 0.0)), np.where(small, small_upper, -log_lower))
     lower, upper = log_bounds(*minus_log_u)

@@ -13,6 +13,7 @@ from ..noises.noise import Noise
 
 DIGITS = 16  # two tables of half a MiB, which decide all but a few candidates
 _PREFIXES = 2**DIGITS  # the number of prefixes
+_PART = 2**12  # nodes at a time, so that the arrays of all steps fit in a cache
 _ROUND = 9  # a custom quantile is evaluated at some 4,096 points only, denser towards both ends
 
 
@@ -32,21 +33,26 @@ class QuantileTable:
 # proof-region: quantile_tables
 @functools.lru_cache(maxsize=16)
 def quantile_table(noise: Noise) -> QuantileTable:
-    """Return the table of ``noise``, cached; the first call takes a few milliseconds, or 4,096 quantiles by MPFR."""
+    """Return the table of ``noise``, cached; the first call takes a few milliseconds, or 4,096 quantiles by MPFR.
+
+    The first call makes all entries. If calls made those that they need, their time would reveal digits.
+    """
     require_subnormals()  # [no-flushing]
     nodes = np.arange(_PREFIXES + 1)
     if not noise.is_proven:
         nodes = nodes[_is_round(np.minimum(nodes, _PREFIXES - nodes))]
-    u = nodes / _PREFIXES  # [nodes]
-    rest = 1 - u
-    lower, upper = noise.quantile_floats((u, u), (rest, rest))  # [outward]
-    prefix = np.arange(_PREFIXES)
+    lower, upper = np.empty(len(nodes)), np.empty(len(nodes))
+    for start in range(0, len(nodes), _PART):
+        part = slice(start, start + _PART)
+        u = nodes[part] / _PREFIXES  # [nodes]
+        rest = 1 - u
+        lower[part], upper[part] = noise.quantile_floats((u, u), (rest, rest))  # [outward]
     tail = np.array([_PREFIXES - (_PREFIXES >> j) for j in range(DIGITS + 1)])  # [tail]
-    return QuantileTable(
-        lower=lower[np.searchsorted(nodes, prefix, side="right") - 1],  # [lower-end]
-        upper=upper[np.searchsorted(nodes, prefix + 1)],  # [upper-end]
-        tail=np.maximum.accumulate(upper[np.searchsorted(nodes, tail)]),  # [increasing-tail]
-    )
+    tail = np.maximum.accumulate(upper[np.searchsorted(nodes, tail)])  # [increasing-tail]
+    lower, upper = lower[:-1], upper[1:]  # [ends]
+    if not noise.is_proven:
+        lower, upper = (np.repeat(bounds, np.diff(nodes)) for bounds in (lower, upper))  # [cells]
+    return QuantileTable(lower, upper, tail)
 
 
 def _is_round(n: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -321,9 +321,11 @@ def scale_factors(scale: Fraction) -> tuple[float, float] | None:
 def padded_table(noise: Noise) -> NDArray[np.float64]:
     """Return the table of ``noise``, a row of lower and one of upper bounds, with a margin for rounding."""
     entries = quantile_table(noise)
-    lower = entries.lower - (np.abs(entries.lower) * _RELATIVE + _ABSOLUTE)  # [padded-lower]
-    upper = entries.upper + (np.abs(entries.upper) * _RELATIVE + _ABSOLUTE)  # [padded-upper]
-    return np.stack([lower, upper])
+    padded = np.stack([entries.lower, entries.upper])
+    margin = np.abs(padded) * _RELATIVE + _ABSOLUTE
+    padded[0] -= margin[0]  # [padded-lower]
+    padded[1] += margin[1]  # [padded-upper]
+    return padded
 
 
 class ScoreDistances(NamedTuple):
