@@ -127,7 +127,7 @@ def make_top_k_coverage(
     def function(rows: Any) -> tuple[Any, ...]:
         from ..tables.memberships import read_memberships
 
-        return tuple(items[at] for at in choose_greedily(read_memberships(rows, items), k, choose_one))  # [choices]
+        return tuple(items[at] for at in _choose_greedily(read_memberships(rows, items), k, choose_one))  # [choices]
 
     def output_distribution(rows: Any) -> dict[Hashable, Any]:
         from ..sampling.distributions import one_shot as laws
@@ -137,7 +137,7 @@ def make_top_k_coverage(
         for _ in range(k):
             longer: dict[Hashable, Any] = {}
             for chosen, mass in found.items():
-                left, counts = count_unreached(held, chosen)
+                left, counts = _count_unreached(held, chosen)
                 units = [Fraction(n) / (tau or 1) for n in counts.tolist()]
                 for (at,), share in laws.output_distribution(noise, units, tau == 0, 1, True).items():
                     longer[*chosen, int(left[at])] = mass * share  # [step-law]
@@ -173,7 +173,7 @@ def make_top_k_coverage(
     )
 
 
-def choose_greedily(held: Memberships, k: int, choose_one: Callable[[NDArray[np.int64]], int]) -> list[int]:
+def _choose_greedily(held: Memberships, k: int, choose_one: Callable[[NDArray[np.int64]], int]) -> list[int]:
     """Return k items, each chosen among those left, given how many users each of these has whom no choice reached."""
     users, starts = held.group_users_by_item()
     left, counts = np.arange(held.size), np.diff(starts)  # [all]
@@ -191,7 +191,7 @@ def choose_greedily(held: Memberships, k: int, choose_one: Callable[[NDArray[np.
     return chosen
 
 
-def count_unreached(held: Memberships, chosen: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _count_unreached(held: Memberships, chosen: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the items that are not ``chosen``, and for each its number of users who have no chosen item."""
     reached = np.add.reduceat(np.isin(held.items, chosen), held.starts[:-1]) if len(held.items) else np.zeros(0)
     left = np.setdiff1d(np.arange(held.size), chosen)
