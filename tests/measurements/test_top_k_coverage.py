@@ -5,18 +5,24 @@ Nothing here computes with the library what it is compared with: users are sets,
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements.top_k_coverage import make_top_k_coverage
+from opendp_topk.measurements.top_k_coverage import _choose_greedily, make_top_k_coverage
+from opendp_topk.sampling.samplers import race
 from opendp_topk.tables import frames, rows
+from opendp_topk.tables.frames import identifier_columns
+from opendp_topk.tables.memberships import read_memberships
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
+from tests.oracles.chi_square import assert_follows
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
@@ -87,6 +93,18 @@ def specimens() -> list[Specimen]:
         return law([frozenset(items) for items in table.group_by("user").agg("item")["item"].to_list()], 3, 2, 1.0)
 
     return [Specimen(build(PROFILE), pair, of, share=0.5), Specimen(build(MAX), pair, of, share=0.3)]
+
+
+@pytest.mark.slow
+def test_many_releases_have_the_enumerated_law() -> None:
+    users: Users = [*[frozenset({0, 1})] * 3, *[frozenset({1})] * 2, frozenset({2}), frozenset({1, 2})]
+    held, n = read_memberships(identifier_columns(frame(users), {"user": "user", "item": "item"}), range(3)), 40_000
+
+    def choose_one(counts: Any) -> int:
+        return int(race.top_k(counts, Fraction(1), tk.noise.Gumbel(), 1, sign=1, ordered=True)[0])
+
+    drawn = Counter(tuple(_choose_greedily(held, 2, choose_one)) for _ in range(n))
+    assert_follows(drawn, law(users, 3, 2, 1.0), detects=0.05)
 
 
 @pytest.mark.parametrize("measure", [MAX, ZCDP, PROFILE])
