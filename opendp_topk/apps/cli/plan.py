@@ -26,6 +26,7 @@ from ..planning.plan import WORDS, Plan, Query, confidence_text, nth_largest_tex
 from ..planning.public_shape import SIMULATED, ShapeAccuracy, SimulatedMean, simulate_accuracy
 from ..planning.question import Question, ReleasePlan, require_noise, target_too_small_error
 from ..planning.questions import question_class
+from ..planning.release_record import linked_proofs
 from ..planning.several import (
     CURVES,
     PURE,
@@ -424,7 +425,7 @@ def show_plan(ready: ReleasePlan, more: Iterable[tuple[str, Any]] = ()) -> None:
             *show.guarantee_rows(plan_guarantees(plan)),
             *more,
             *_other_users_row(question),
-            ("proof", show.proof_lines(plan.measurement.proof)),
+            ("proof", show.document_lines((one.name, one.status) for one in linked_proofs(plan.measurement.proof))),
         ]
     )
 
