@@ -185,7 +185,7 @@ def test_a_planned_week_has_its_own_label(command: Command, tmp_path: Path, monk
     pay = "ledger", "reserve", "weeks.ledger", "--plan", "plan.json", "--labels"
     command(*pay, "W01").complains(2, "one for each of the 2 releases")
     command(*pay, "W01,w01").complains(2, "must differ")
-    command(*pay[:3], "--amount", 1, "--labels", "W01").complains(2, "give --plan FILE too")
+    command(*pay[:3], "--amount", 1, "--labels", "W01").complains(2, "--labels requires --plan FILE")
     assert command(*pay, "2024-W01,2024-W02").code == 0
     with tk.ledger.Ledger("weeks.ledger") as ledger:
         assert ledger.planned(1).left() == ("2024-W01", "2024-W02")

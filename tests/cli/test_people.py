@@ -35,7 +35,7 @@ def test_another_column_is_refused_before_the_table_is_read(command: Command, li
     command(*visits, "--at-most", 2).complains(2, "omit it")
     command(*other, "--at-most", 0).complains(2, "--at-most must be an integer >= 1")
     command(*other, "--shared").complains(2, "--shared requires --at-most")
-    command(*library.release("--epsilon", 1, "--at-most", 2)).complains(2, "--at-most requires --ledger")
+    command(*library.release("--epsilon", 1, "--at-most", 2)).complains(2, "--at-most requires a --ledger")
     command(*library.release("--epsilon", 1, "--period", "a\nb")).complains(2, "period must be one line")
     assert entries(ledger) == []
 

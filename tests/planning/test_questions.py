@@ -13,10 +13,12 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.cli.plan import CompareOptions
 from opendp_topk.apps.planning.options import PANELS, name_options, options_of
 from opendp_topk.apps.planning.questions import WRAPPED, question_class, question_kinds, record_question
 from opendp_topk.apps.planning.record_file import read_fields
 from opendp_topk.apps.planning.releasing import ReleaseOptions
+from opendp_topk.apps.planning.several import RepeatOptions
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 from opendp_topk.errors import LedgerError, ParameterError, ParameterTypeError, TableError
 from tests.cli.command import edited, places
@@ -67,7 +69,7 @@ def test_an_option_that_needs_another_is_refused_alone(kind: str) -> None:
     for name, one in options.items():
         if one.needs:
             alone = {**kept, name: 1}
-            message = f"{name} requires {one.needs[0]}"
+            message = f"{name} requires {one.needs[0].replace('=', ' ')}"
             raises_exactly(ParameterError, lambda alone=alone: tk.planning.question_from_dict(alone), message)
 
 
@@ -182,12 +184,35 @@ def test_without_docstrings_nothing_is_asked() -> None:
 
 
 BUDGET = tk.planning.PrivacyBudget(epsilon=1)
+RHO = tk.planning.PrivacyBudget(rho=1, delta=1e-6)
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no target": (lambda: tk.planning.TopK(k=3, candidates=5).plan(), "privacy target: --epsilon E or --rho R"),
     "k": (lambda: tk.planning.TopK(k=0, candidates=5, budget=BUDGET).plan(), "--k must be an integer >= 1"),
     "users": (lambda: tk.planning.TableUnit(users=0).distance, "--users must be an integer >= 1"),
     "excluded": (lambda: tk.planning.TableUnit(user="a", rows_per_person=3), "--rows-per-person and --user cannot be"),
     "needed": (lambda: tk.planning.TopK(sum="paid"), "--sum requires --bounds LOWER,UPPER"),
+    "delta of a curve": (lambda: tk.planning.TopK(budget=RHO), "--delta requires --epsilon E"),
+    "of each group": (
+        lambda: tk.planning.InGroups(
+            question=tk.planning.UnknownDomainTopK(k=1, candidates=9, minimum_users=2, budget=RHO),
+            group="where",
+            groups=2,
+        ),
+        "--delta requires --epsilon E",
+    ),
+    "other and delta": (
+        lambda: tk.planning.TopK(other=True, budget=PAIR),
+        "--delta and --other cannot be combined",
+    ),
+    "expected": (lambda: tk.planning.TopK(expect=5, release="set", counts=True), "--expect and --counts cannot be"),
+    "several": (
+        lambda: tk.planning.Repeated(dataclasses.replace(ASKED["top-k"], other=True), 2),
+        "--releases and --other cannot be combined",
+    ),
+    "within a ledger": (
+        lambda: tk.planning.Repeated.within_ledger(ASKED["top-k"], None),  # type: ignore[arg-type]
+        "--ledger and --epsilon cannot be combined",
+    ),
     "step": (
         lambda: tk.planning.TopK(k=1, candidates=5, sum="paid", bounds="0,1", step="1e-300", budget=BUDGET).plan(),
         "--step must be > 0, between 2^-500 and 2^22",
@@ -209,10 +234,13 @@ def test_an_error_names_parameters_in_python_and_options_in_the_command(name: st
 
 @pytest.mark.parametrize("kind", ASKED)
 def test_options_need_and_exclude_options(kind: str) -> None:
-    groups = [*question_class(kind).option_groups(), ReleaseOptions]
-    names = {name for group in groups for name in options_of(group)}
-    related = {other for group in groups for one in options_of(group).values() for other in (*one.needs, *one.excludes)}
-    assert related <= names | {"sum", "other", "rows_per_person"}, "bases of questions name options that others have"
+    question = question_class(kind)
+    planned = [ReleaseOptions] if kind == WRAPPED else [RepeatOptions, *[CompareOptions] * question.comparable]
+    for groups in ([*question.option_groups(), ReleaseOptions], [*question.option_groups(), *planned]):
+        options = {name: one for group in groups for name, one in options_of(group).items()}
+        related = {other.partition("=")[0] for one in options.values() for other in (*one.needs, *one.excludes)}
+        bases = {"sum", "other", "rows_per_person", "group"}
+        assert related <= options.keys() | bases, "bases of questions name options that others have"
 
 
 @pytest.mark.parametrize("kind", ASKED)

@@ -12,8 +12,6 @@ import gc
 import os
 import sys
 
-from ...errors import MissingExtraError
-
 _EXTRA = ("typer", "rich")
 _KEPT = 1_000_000  # a command keeps what it reads: collecting garbage took a quarter of the time of a release
 
@@ -37,7 +35,7 @@ def main() -> None:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
             raise
-        line = str(missing_extra_error(missing))
+        line = f'the command requires {missing}: pip install "opendp_topk[cli]"'
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except OSError as error:  # raised when the command's own text, such as its help, is printed
@@ -47,8 +45,3 @@ def main() -> None:
     with contextlib.suppress(OSError):
         print(f"opendp-topk: {line}", file=sys.stderr)
     raise SystemExit(1)
-
-
-def missing_extra_error(package: str) -> MissingExtraError:
-    """Return the error that explains how to install a package that the command needs."""
-    return MissingExtraError(f'the command requires {package}: pip install "opendp_topk[cli]"')

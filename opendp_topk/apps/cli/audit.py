@@ -24,6 +24,7 @@ from ..audit.html import render_audit, write_report
 from ..audit.registry import append_signoff, tests_are_here
 from ..audit.report import REFUTED, TONES
 from ..ledger.files import write_new_file
+from ..planning.options import Option
 from ..planning.units import count_with_noun
 from . import show
 from .exit_codes import DATA, with_exit_codes
@@ -71,6 +72,8 @@ def _show_progress_bars() -> Iterator[Callable[[str, int, int], None]]:
 
 _SURE = 1 - 1e-9  # confidence of a repeated audit: a report of a fault should leave no doubt
 
+_WITH_HTML = Option(needs=("html",))
+
 audit = typer.Typer(name="audit", add_completion=False, rich_markup_mode=None)
 
 
@@ -78,8 +81,12 @@ def list_claims(
     context: typer.Context,
     signoffs: Annotated[str | None, value_option("File of sign-offs, written by `audit accept`.", "FILE")] = None,
     html: Annotated[str | None, value_option("Write a report as HTML pages into this folder.", "FOLDER")] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="With --html: also build the proofs as PDFs (needs TeX).")] = False,
-    force: Annotated[bool, typer.Option("--force", help="With --html: allow a folder that is not empty.")] = False,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="With --html: also build the proofs as PDFs (needs TeX)."), _WITH_HTML
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --html: allow a folder that is not empty."), _WITH_HTML
+    ] = False,
     budget: Annotated[
         int,
         typer.Option(
@@ -100,9 +107,6 @@ def list_claims(
     """
     if context.invoked_subcommand is not None:
         return
-    for name, given in (("--pdf", pdf), ("--force", force)):
-        if given and html is None:
-            raise ParameterError(f"{name} requires --html FOLDER")
     if html is not None:
         if not write_audit_report(html, signoffs=signoffs, pdf=pdf, force=force, budget=budget):
             raise typer.Exit(DATA)

@@ -17,12 +17,9 @@ import typer
 
 from ...errors import TableError
 from ...errors.extras import import_extra
-from ..planning.plan import Plan, plan_guarantees
-from ..planning.question import PrivacyBudget, Question, TableUnit
+from ..planning.question import PrivacyBudget, TableUnit
 from ..planning.question_top_k import TopK
 from ..planning.question_unknown_domain import UnknownDomainTopK
-from ..planning.release_record import ReleasedItems, ReleaseRecord
-from ..planning.units import UserUnit
 from . import show
 from .ledger_files import write_output_file
 from .plan import show_plan
@@ -138,7 +135,7 @@ def demo(
         table: Any = import_table()
     if write is not None:
         write_output_file(os.path.join(write, "imports.csv"), "--write", table.write_csv())
-    record = _release_record(question, ready.plan.bind_candidates(items), table)
+    record = ready.release(table).record
     show.print_paragraphs("", f"3. The release: the {k} names that most modules import", style="bold")
     show_release(record)
     show.print_paragraphs("", "4. The same without a list of candidates", style="bold")
@@ -162,14 +159,7 @@ def _show_unknown_domain(k: int, epsilon: float, table: Any) -> None:
         "",
     )
     question = UnknownDomainTopK(k=k, budget=PrivacyBudget(epsilon=epsilon, delta=_DELTA), **_UNIT)
-    show_release(_release_record(question, question.plan().plan, table))
-
-
-def _release_record(question: Question, plan: Plan[Any, UserUnit], table: Any) -> ReleaseRecord:
-    """Return the record of a release; it is not stored."""
-    released = ReleasedItems.from_output(plan.measurement(table))
-    fields = question.record_fields(plan)
-    return ReleaseRecord.from_release(released, plan, plan_guarantees(plan), None, engine={}, question=fields)
+    show_release(question.plan().release(table).record)
 
 
 def _interpretation_lines(epsilon: float) -> list[str]:

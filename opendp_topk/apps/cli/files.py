@@ -1,7 +1,8 @@
-"""Public lists and counts that the command reads: remarks about candidates, and counts of ``--like``."""
+"""Files that the command reads: remarks about lists of candidates, counts of ``--like``, and plans."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,10 @@ from ...core.candidates import candidate_remarks
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path
 from ..planning.public_shape import zipf_counts
+from ..planning.several import ReleaseSchedule
 from ..planning.units import split_item_parts
 from . import show
+from .options import read_mapping
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,14 +72,26 @@ def _integers_of_column(column: pl.Series) -> Counts | None:
     return None if numbers.null_count() else np.asarray(numbers.to_numpy(), dtype=np.int64)
 
 
-def print_list_remarks(items: tuple[Any, ...], *columns: str, what: str = "candidates") -> tuple[Any, ...]:
-    """Print remarks about unusual ``items``, which are public, on standard error, and return the items."""
+def print_list_remarks(items: tuple[Any, ...], *columns: str, what: str = "candidates") -> None:
+    """Print remarks about unusual ``items``, which are public, on standard error."""
     if len(columns) > 1:
         rows = [split_item_parts(item) for item in items]
         for name, entries in zip(columns, zip(*rows, strict=True), strict=True):
             for remark in candidate_remarks(tuple(dict.fromkeys(entries)), column=name):
                 show.print_note(f"The list of candidates, {name}: {remark}.")
-        return items
+        return
     for remark in candidate_remarks(items, column=columns[0]):
         show.print_note(f"The list of {what}: {remark}.")
-    return items
+
+
+def read_schedule(path: str) -> ReleaseSchedule:
+    """Read a plan of several releases from a file.
+
+    Raises:
+        TableError: The file cannot be read, or is not JSON.
+        ParameterError: The JSON is not a plan.
+    """
+    found = read_mapping(path, "--plan", json.loads)
+    if found is None:
+        raise TableError(f"the plan {quote_path(path)} cannot be read: it is not JSON")
+    return ReleaseSchedule.from_dict(found)

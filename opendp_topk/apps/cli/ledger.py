@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from ...errors import ParameterError
+from ...errors import BudgetError, ParameterError, SpaceError
 from ...numerics.arithmetic import round_up
 from ...spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from ...spaces.metrics import UserDistance
@@ -16,15 +17,17 @@ from ..ledger.amounts import Filter, parse_exact
 from ..ledger.planned import PLANNED
 from ..ledger.report import csv_table, format_distance, json_lines, ledger_page, ledger_summary, release_title
 from ..ledger.stated import LINES, TITLES
+from ..planning.options import Option, given_options, option_words, require_one_option
 from ..planning.question import NEIGHBORS
 from ..planning.record_file import read_fields
 from ..planning.record_store import STDOUT
 from ..planning.release_record import record_digest
+from ..planning.several import format_stated_number
 from . import ledger_files, show
 from .exit_codes import DATA, with_exit_codes
+from .files import read_schedule
 from .ledger_files import KeyOption, print_json, print_result
 from .options import Json, value_option
-from .schedules import reserve_schedule
 
 File = Annotated[
     str,
@@ -67,12 +70,14 @@ def create(
         value_option(
             "With --epsilon: a budget (epsilon, delta), which pays for releases under --epsilon and under --rho.", "D"
         ),
+        Option(needs=("epsilon",)),
     ] = None,
     own_delta: Annotated[
         str | None,
         value_option(
             "With --delta: the part of it for releases with a delta of their own, and for plans. Default: 0.", "D"
         ),
+        Option(needs=("delta",)),
     ] = None,
     neighbors: Annotated[
         str,
@@ -118,8 +123,7 @@ def create(
       opendp-topk release top-k visits.parquet --user visitor --item page \\
         --candidates pages.txt --k 10 --epsilon 0.1 --ledger budget.ledger
     """
-    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-        raise ParameterError("give one budget: --epsilon E, --rho R, or --epsilon E with --delta D")
+    require_one_option("budget", {"--epsilon X": epsilon, "--rho X": rho})
     measure: Any = MaxDivergence() if rho is None else ZeroConcentratedDivergence()
     budget: Any = parse_exact(epsilon or rho, "--epsilon" if rho is None else "--rho")
     if delta is not None:
@@ -245,16 +249,14 @@ def reserve(
             "Default: release 1 of N, and so on.",
             "TEXT,...",
         ),
+        Option(needs=("plan",)),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Pay in advance: an amount for a release made elsewhere, or planned releases. The amount counts as spent."""
-    if (amount is None) == (plan is None):
-        raise ParameterError("give one of --amount X and --plan FILE")
-    if labels is not None and plan is None:
-        raise ParameterError("--labels are those of planned releases: give --plan FILE too")
+    require_one_option("charge", {"--amount X": amount, "--plan FILE": plan})
     if plan is not None:
-        number, several = reserve_schedule(file, plan, label, labels)
+        number, several = _reserve_schedule(file, plan, label, labels)
         said = f"Entry {number} has paid for {several} releases. Each: opendp-topk release ... --plan {plan} "
         print_result(
             {"entry": number, "releases": several}, f"{said}--planned {number} --ledger {file}", as_json=as_json
@@ -265,6 +267,34 @@ def reserve(
         made = account.reserve(cost=parts if len(parts) > 1 else parts[0], label=label)
     said = f"Entry {made.number} is reserved. After the release: opendp-topk ledger settle {file} {made.number}"
     print_result({"entry": made.number}, said, as_json=as_json)
+
+
+def _reserve_schedule(ledger: str, path: str, label: str, labels: str | None) -> tuple[int, int]:
+    """Pay from a ledger for all releases of a plan file. Return the number of the entry and the number of releases.
+
+    ``labels`` are those of the releases, with commas between them; None for the plan's own.
+    """
+    schedule = read_schedule(path)
+    names = schedule.release_labels if labels is None else labels.split(",")
+    if len(names) != schedule.releases:
+        raise ParameterError(f"--labels must be one for each of the {schedule.releases} releases of the plan")
+    with Ledger(ledger) as account:
+        own = {} if account.user is None else {"user": account.user}
+        one = schedule.with_options(own).single_release_plan()
+        unit, budget = one.query.unit, one.query.budget
+        try:
+            pairs = [(one.measurement, name) for name in names]
+            made = account.reserve_all(pairs, d_in=unit.d_in, delta=budget.delta, label=label)
+            return made.number, schedule.releases
+        except (SpaceError, BudgetError) as error:
+            refused = error
+        if isinstance(refused, BudgetError) and account.limit[1] >= float(budget.delta or 0):
+            raise refused
+        epsilon, delta = map(format_stated_number, schedule.question.task_budget.d_out)
+        words = ["--dataset", "NAME", "--epsilon", epsilon, "--delta", delta, "--own-delta", delta]
+        words += option_words({**given_options(schedule.question), **own}, {"user", "users", "neighbors"})
+        create = shlex.join(["opendp-topk", "ledger", "create", "NEW.ledger", *words])
+        raise type(refused)(f"{refused}. This plan needs a ledger made with: {create}")
 
 
 def settle(
@@ -280,12 +310,11 @@ def settle(
             "was made.",
             "FILE",
         ),
+        Option(excludes=("failed",)),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Mark a reserved entry as released or failed. Nothing is refunded."""
-    if failed and record is not None:
-        raise ParameterError("--record is the record of a release: omit --failed")
     state = "failed" if failed else "released"
     with Ledger(file) as account:
         account.settle(number, state, record=None if record is None else _record_file_digest(account, number, record))

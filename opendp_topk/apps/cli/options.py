@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
 from ...markup.foreign import json_text
-from ..planning.options import OUTPUT, PANELS, Option, OptionGroup, option_name, options_of
+from ..planning.options import OUTPUT, PANELS, Option, OptionGroup, option_name, options_of, require_compatible
 from ..planning.questions import WRAPPED, question_class, question_kinds
 from .exit_codes import with_exit_codes
 from .log import LogFormat, log_as_json
@@ -159,7 +159,9 @@ def question_command(
             context.with_resource(log_as_json())
         config = named.pop("config", None)
         stored = {} if config is None else read_config(config, name, options.keys() - {"config", "log"})
-        run(given.get("table", ""), {**stored, **{key: value for key, value in named.items() if key != "table"}})
+        found = {**stored, **{key: value for key, value in named.items() if key != "table"}}
+        require_compatible({key: value for key, value in found.items() if value != options[key].default}, options)
+        run(given.get("table", ""), found)
 
     only = inspect.Parameter.KEYWORD_ONLY
     parameters = [

@@ -21,12 +21,22 @@ from ...numerics.arithmetic import to_fraction
 from ...sampling.distributions.events import Enclosure
 from ..ledger import Ledger
 from ..planning.comparison import SIZE, Comparison, Option, bound_sort_key, format_rounded_up, mechanism_plans
-from ..planning.options import OptionGroup, build_options, given_options, option_name, option_words
+from ..planning.options import OptionGroup, build_options, given_options, option_words
 from ..planning.plan import WORDS, Plan, Query, confidence_text, nth_largest_text, plan_guarantees
 from ..planning.public_shape import SIMULATED, ShapeAccuracy, SimulatedMean, simulate_accuracy
 from ..planning.question import Question, ReleasePlan, require_noise, target_too_small_error
 from ..planning.questions import question_class
-from ..planning.several import CURVES, PURE, RHOS, AccountingOption, Repeated, best_plan, format_stated_number
+from ..planning.release_record import linked_proofs
+from ..planning.several import (
+    CURVES,
+    PURE,
+    RHOS,
+    AccountingOption,
+    Repeated,
+    RepeatOptions,
+    best_plan,
+    format_stated_number,
+)
 from ..planning.top_k import TopKTask
 from ..planning.units import UserUnit, count_with_noun
 from . import show
@@ -36,39 +46,20 @@ from .options import question_command, question_group
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepeatOptions(OptionGroup):
-    """Several releases that share a budget.
-
-    Budget:
-        releases (N): Number of equal releases that share the target. Such as 52 weekly ones. Shows the cost of each
-            under every accounting option, and the commands that create a ledger and release from it. An optional
-            --delta is 1e-6 by default.
-        ledger (LEDGER): Plan within what is left of this ledger. Instead of --epsilon, --rho and --delta. The number of
-            releases is --releases; default: 1.
-
-    Output:
-        out (FILE, needs releases or ledger): With --releases or --ledger: write the plan. The plan that composes
-            privacy curves, to a new file for `ledger reserve --plan FILE`.
-    """
-
-    releases: int | None = None
-    ledger: str | None = None
-    out: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class CompareOptions(OptionGroup):
     """Comparison of mechanisms.
 
     Output:
-        compare: Compare all mechanisms that can make this release. One per row.
+        compare (excludes sum or group or counts or mechanism or other or releases or ledger): Compare all mechanisms
+            that can make this release. One per row.
         plot (FILE, needs compare): With --compare: plot into this .png or .svg file. Delta against epsilon, and epsilon
             against the number of releases. Takes some seconds.
-        like (FILE|zipf:S:N): Public or made-up counts on which to try the plan. A .parquet or .csv file with a column
-            named count, one row per candidate: counts of users that are public (already published, for example) or made
-            up. Candidates without a row count as 0. zipf:S:N: counts proportional to 1 / rank^S whose sum is N. The
-            output shows the probability of the exact top-k, and by simulated releases the expected share of the true k
-            that is found and the missing part of their counts. Never give the private counts: the shape must be public.
+        like (FILE|zipf:S:N, excludes sum or group or releases or ledger): Public or made-up counts on which to try the
+            plan. A .parquet or .csv file with a column named count, one row per candidate: counts of users that are
+            public (already published, for example) or made up. Candidates without a row count as 0. zipf:S:N: counts
+            proportional to 1 / rank^S whose sum is N. The output shows the probability of the exact top-k, and by
+            simulated releases the expected share of the true k that is found and the missing part of their counts.
+            Never give the private counts: the shape must be public.
     """
 
     compare: bool = False
@@ -118,7 +109,7 @@ def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot
                 one.name + " *" * (one.name == usual),
                 format_rounded_up(one.row.scale),
                 format_rounded_up(one.row.loss[1] if isinstance(one.row.loss, tuple) else one.row.loss),
-                _format_user_bound(_error_bound_floor(one.row)),
+                _format_user_bound(one.row.accuracy_floor),
                 *([] if proxy is None else [format_probability(one.success)]),
                 one.row.bound,
             ]
@@ -127,7 +118,7 @@ def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot
         right=range(1, 4 + len(exact)),
     )
     show.print_paragraphs("")
-    dash = any(_error_bound_floor(one.row) is None or (proxy is not None and one.success is None) for one in rows)
+    dash = any(one.row.accuracy_floor is None or (proxy is not None and one.success is None) for one in rows)
     bounds = {one.row.bound for one in rows}
     legend = [
         *_comparison_legend(query, proxy),
@@ -348,19 +339,14 @@ def _scale_text(plan: Plan[Any, UserUnit]) -> str:
 
 
 def _error_bound_text(plan: Plan[Any, UserUnit]) -> str:
-    users = _error_bound_floor(plan)
+    users = plan.accuracy_floor
     return "-" if users is None or users == math.inf else str(users)
-
-
-def _error_bound_floor(plan: Plan[Any, Any]) -> float | None:
-    near = plan.accuracy
-    return near if near is None or math.isinf(near) else math.floor(near)
 
 
 def _several_legend(
     question: Question, query: Query[Any, UserUnit], found: list[AccountingOption]
 ) -> list[tuple[str, str]]:
-    best = min(found, key=lambda way: math.inf if (near := _error_bound_floor(way.plan)) is None else near)
+    best = min(found, key=lambda way: math.inf if (near := way.plan.accuracy_floor) is None else near)
     least = (
         ("least noise", f"{best.name}: scale {_scale_text(best.plan)}")
         if question.least_noise
@@ -403,8 +389,6 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
     several = repeat.releases is not None or repeat.ledger is not None
     if repeat.releases is not None:
         checks.require_positive_int("--releases", repeat.releases)
-    if compared.compare or compared.like is not None:
-        _require_comparable(given, several)
     if compared.plot is not None and not compared.plot.lower().endswith((".png", ".svg")):
         raise ParameterError("--plot must be a file whose name ends in .png or .svg")
     if several:
@@ -425,15 +409,6 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
     show_plan(ready, more)
 
 
-def _require_comparable(given: Mapping[str, Any], several: bool) -> None:
-    """Raise if an option is given that a comparison of mechanisms does not have."""
-    without = ["sum", "group", *(["counts", "mechanism", "other"] if given.get("compare") else [])]
-    wrong = [option_name(name) for name in without if given.get(name)]
-    wrong += ["--releases and --ledger"] if several else []
-    if wrong:
-        raise ParameterError(f"--compare and --like are for one list of items, without counts: omit {wrong[0]}")
-
-
 def show_plan(ready: ReleasePlan, more: Iterable[tuple[str, Any]] = ()) -> None:
     """Print a plan."""
     plan, question = ready.plan, ready.question
@@ -450,7 +425,7 @@ def show_plan(ready: ReleasePlan, more: Iterable[tuple[str, Any]] = ()) -> None:
             *show.guarantee_rows(plan_guarantees(plan)),
             *more,
             *_other_users_row(question),
-            ("proof", show.proof_lines(plan.measurement.proof)),
+            ("proof", show.document_lines((one.name, one.status) for one in linked_proofs(plan.measurement.proof))),
         ]
     )
 

@@ -13,8 +13,10 @@ from ...core.public_names import name_hint
 from ...errors import ParameterError, ProofError
 from ...proof.latex import build_pdf, parse_note_rows
 from ..audit import registry
+from ..planning.options import Option
 from . import show
 from .exit_codes import DATA
+from .options import value_option
 
 
 def proofs(
@@ -27,7 +29,9 @@ def proofs(
     ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="Build the document NAME as a PDF (needs TeX).")] = False,
     out: Annotated[
-        str | None, typer.Option(help="Folder for the PDF. Default: the current folder.", metavar="FOLDER")
+        str | None,
+        value_option("Folder for the PDF. Default: the current folder.", "FOLDER"),
+        Option(needs=("pdf",)),
     ] = None,
 ) -> None:
     """List the proofs, show one, or build its PDF.
@@ -36,16 +40,12 @@ def proofs(
     another hash, the proof is stale: the claim may still be valid, but the proof was not checked against this code.
     The exit code is 1 if a proof that is listed or shown is stale or missing.
     """
-    if name is None and (pdf or out is not None):
-        raise ParameterError("--pdf requires the NAME of a constructor or document: opendp-topk proofs lists them")
-    if out is not None and not pdf:
-        raise ParameterError("--out requires --pdf: it is the folder of the PDF")
-    if name is None:
+    if name is None and not pdf:
         states = _list_proofs()
-    elif _document_stem(name) in proof.note_names():
-        states = _show_note(_document_stem(name), pdf, out)
+    elif (stem := _document_stem(name or "")) in proof.note_names():
+        states = _show_note(stem, pdf, out)
     else:
-        states = _show_document(name, pdf, out)
+        states = _show_document(name or "", pdf, out)
     if any(state in show.BAD for state in states):
         raise typer.Exit(DATA)
 

@@ -21,10 +21,9 @@ from ..planning.releasing import (
     require_release_options,
 )
 from . import show
-from .files import print_list_remarks
+from .files import print_list_remarks, read_schedule
 from .options import OutputOptions, question_command, question_group
 from .output import RecordDestination, flush_stdout, unprinted_release_error
-from .schedules import read_schedule
 from .shown import show_release
 
 MORE = "Every further release from this table adds its cost."

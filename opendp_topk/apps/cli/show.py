@@ -17,9 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ...markup import foreign
-from ...proof import Proof
 from ..planning.plan import AccuracyGuarantee
-from ..planning.release_record import OtherUsersCount, PrivacyClaim, linked_proofs
+from ..planning.release_record import OtherUsersCount, PrivacyClaim
 from ..planning.steps import log_step, watch_steps
 from ..planning.units import users_to_rows
 from . import log
@@ -196,12 +195,8 @@ def other_cost_text(count: OtherUsersCount, how: str) -> str:
     return f"({count.whole.main_symbol} = {rounded_up(count.count_loss)} {how})"
 
 
-def proof_lines(proof: Proof) -> Text:
-    """Return the documents that prove the cost, one per line."""
-    return document_lines((link.name, link.status) for link in linked_proofs(proof))
-
-
 def document_lines(states: Iterable[tuple[Any, str]]) -> Text:
+    """Return documents and their states, one per line."""
     lines = Text()
     for name, state in states:
         lines.append(f"{name} (").append(status_text(state)).append(")\n")

@@ -12,6 +12,7 @@ import typer
 from ...errors import ParameterError, TableError
 from ...numerics.arithmetic import printed_fraction
 from ..ledger import Ledger
+from ..planning.options import Option
 from ..planning.record_file import read_fields
 from ..planning.record_store import STDOUT
 from ..planning.release_record import ReleaseRecord
@@ -29,7 +30,9 @@ def show(
         bool, typer.Option("--html", help="Write an HTML page, beside the record unless --to is given.")
     ] = False,
     to: Annotated[
-        str | None, value_option("With --html: a new .html file; - prints the page on standard output.", "FILE")
+        str | None,
+        value_option("With --html: a new .html file; - prints the page on standard output.", "FILE"),
+        Option(needs=("html",)),
     ] = None,
     ledger: Annotated[
         str | None, value_option("The ledger that paid for the release; its remaining budget is shown, too.", "LEDGER")
@@ -49,8 +52,6 @@ def show(
       opendp-topk show top.json
       opendp-topk show top.json --html
     """
-    if to is not None and not html:
-        raise ParameterError("--to requires --html")
     fields = read_fields(record)
     found = ReleaseRecord.from_dict(fields)
     if config:

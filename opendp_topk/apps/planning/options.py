@@ -35,7 +35,7 @@ class Option:
 
     ``words`` is its line in the short help, and ``more`` the rest of its text. ``kind`` is the type on the command
     line, and ``rare`` whether the short help only names it. It has no meaning without one of the options ``needs``, or
-    with one of ``excludes``.
+    with one of ``excludes``; ``engine=spark`` is an option with this value.
     """
 
     words: str = ""
@@ -64,15 +64,7 @@ class OptionGroup:
         for one in fields(self):
             if nested := _nested_group(one):
                 checks.require_instance(one.name, getattr(self, one.name), nested, f"a {nested.__name__}")
-        given, declared = self._given(), options_of(type(self))
-        for name in (one for one in declared if one in given):
-            needs, excluded = declared[name].needs, [one for one in declared[name].excludes if one in given]
-            if needs and given.keys().isdisjoint(needs):
-                needed = (f"{option_name(one)} {declared[one].metavar}".strip() for one in needs)
-                raise ParameterError(named(f"{option_name(name)} requires {' or '.join(needed)}"))
-            if excluded:
-                others = f"{option_name(name)} and {option_name(excluded[0])}"
-                raise ParameterError(named(f"{others} cannot be combined: omit one of them"))
+        require_compatible(self._given(), options_of(type(self)))
 
     def _given(self) -> dict[str, Any]:
         """Return the options whose values are not the default, by name, with those of groups that have this one."""
@@ -152,6 +144,34 @@ def given_options(group: Any) -> dict[str, Any]:
 def option_name(name: str) -> str:
     """Return an option as it is written on the command line."""
     return "--" + name.replace("_", "-")
+
+
+def require_compatible(given: Mapping[str, Any], declared: Mapping[str, Option]) -> None:
+    """Raise if an option is given without any of the options that it needs, or with one that it excludes.
+
+    ``given`` are the options whose values are not the default, by name. Of those that do not fit, the error names the
+    one that is declared first.
+    """
+
+    def is_given(needed: str) -> bool:
+        name, _, value = needed.partition("=")
+        return name in given and value in ("", given[name])
+
+    for name in (one for one in declared if one in given):
+        needs, excluded = declared[name].needs, [one for one in declared[name].excludes if one in given]
+        if needs and not any(map(is_given, needs)):
+            pairs = (one.partition("=")[::2] for one in needs)
+            needed = (f"{option_name(one)} {value or declared[one].metavar}".strip() for one, value in pairs)
+            raise ParameterError(named(f"{option_name(name)} requires {' or '.join(needed)}"))
+        if excluded:
+            others = f"{option_name(name)} and {option_name(excluded[0])}"
+            raise ParameterError(named(f"{others} cannot be combined: omit one of them"))
+
+
+def require_one_option(what: str, choices: Mapping[str, Any]) -> None:
+    """Raise unless exactly one of these options is given: an option that is not given is None."""
+    if sum(value is not None for value in choices.values()) != 1:
+        raise ParameterError(named(f"give exactly one {what}: {' or '.join(choices)}"))
 
 
 _names_options: ContextVar[bool] = ContextVar("names_options", default=False)  # True in the command

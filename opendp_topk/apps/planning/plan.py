@@ -451,6 +451,11 @@ class Plan(Generic[T_co, U_co]):
         """Bound of the accuracy theorem."""
         return self.query.task.accuracy_bound(self)
 
+    @property
+    def accuracy_floor(self) -> float | None:
+        """Bound of the accuracy theorem for counts: they are integers, so it is rounded down."""
+        return self.accuracy if self.accuracy is None or math.isinf(self.accuracy) else math.floor(self.accuracy)
+
     # proof-region: comparison
     @functools.cached_property
     def _loss_and_bound(self) -> tuple[Any, str]:

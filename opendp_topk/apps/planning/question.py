@@ -30,7 +30,17 @@ from ...transformations.sum_by_item import bounds_in_steps, grid_step
 from ..ledger.amounts import parse_exact
 from .comparison import format_rounded_up
 from .files import read_candidates
-from .options import OptionGroup, build_options, given_options, named, options_of, serialize_option
+from .options import (
+    Option,
+    OptionGroup,
+    build_options,
+    given_options,
+    named,
+    options_of,
+    require_compatible,
+    require_one_option,
+    serialize_option,
+)
 from .plan import Plan, Query, ReleaseTask, plan_guarantees
 from .release_record import MEASURES, OtherUsersCount, PrivacyClaim, ReleaseRecord, parameters_of, plain_value
 from .several import most_accurate_plan
@@ -139,16 +149,16 @@ class PrivacyBudget(OptionGroup):
         Raises:
             ParameterError: Not exactly one of epsilon and rho is given, or it is not a finite number > 0.
         """
-        choices = (("epsilon", self.epsilon, MaxDivergence()), ("rho", self.rho, ZeroConcentratedDivergence()))
-        given = [one for one in choices if one[1] is not None]
-        if len(given) != 1:
-            raise ParameterError(named("give exactly one privacy target: --epsilon E or --rho R"))
-        name, value, measure = given[0]
+        require_one_option("privacy target", {"--epsilon E": self.epsilon, "--rho R": self.rho})
+        choices = ("epsilon", self.epsilon, MaxDivergence()), ("rho", self.rho, ZeroConcentratedDivergence())
+        name, value, measure = choices[self.epsilon is None]
         number: Any = value if checks.is_real(value) else parse_exact(value, named(f"--{name}"))
         if not 0 < number < math.inf:
             raise ParameterError(named(f"--{name} must be a finite number > 0"))
         return Budget(measure, plain_number(parse_exact(value, named(f"--{name}"))))
 
+
+DELTA_OF_CURVE = Option(needs=("epsilon",), excludes=("other",))  # rho and a count of other users have no curve
 
 # Questions.
 
@@ -178,6 +188,11 @@ class Question(OptionGroup):
     unit: TableUnit = field(default_factory=TableUnit)
     budget: PrivacyBudget = field(default_factory=PrivacyBudget)
     alpha: float | Fraction | str | None = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.own_delta:  # delta is then a point of a privacy curve
+            require_compatible(self._given(), {"delta": DELTA_OF_CURVE, "epsilon": Option(metavar="E")})
 
     # What is asked.
 
@@ -245,12 +260,6 @@ class Question(OptionGroup):
             )
         if delta is None:
             return budget
-        if self.other_users_count is not None:
-            raise ParameterError(
-                named("--other and --delta cannot be combined for listed candidates: omit one of them")
-            )
-        if budget.main_symbol != "epsilon":
-            raise ParameterError(named("--delta requires --epsilon: rho has no delta"))
         checks.require_probability(delta, named("--delta"))
         return Budget(PrivacyProfile(), (budget.d_out, plain_number(parse_exact(delta, named("--delta")))))
 
@@ -678,9 +687,8 @@ class BoundedQuestion(ItemQuestion):
             checks.require_positive_int(named("--max-items"), self.max_items)
         if self.keep is None:
             return found
-        checks.require_choice(named("--keep"), self.keep, RULES)
-        if self.keep == "value" and found.get("value") is None:
-            raise ParameterError(named("--keep value requires --sum"))
+        by_sum = found.get("value") is not None
+        checks.require_choice(named("--keep"), self.keep, [one for one in RULES if by_sum or one != "value"])
         return found | {"keep": self.keep}
 
 

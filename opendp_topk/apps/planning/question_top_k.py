@@ -28,8 +28,9 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
         mechanism (NAME, rare): Mechanism that chooses the items. Default: report_noisy_top_k; for a set without
             --counts a canonical mechanism, and with --max-items a histogram mechanism, if its error bound is smaller.
             `plan top-k --compare` compares them.
-        expect (N, rare): Public guess of the k-th largest count. For --release set: a canonical mechanism is chosen if
-            its error bound is below N, and below twice the bound of noise on each count. Never look at the table for N.
+        expect (N, rare, needs release=set, excludes counts or mechanism or sum): Public guess of the k-th largest
+            count. For --release set: a canonical mechanism is chosen if its error bound is below N, and below twice the
+            bound of noise on each count. Never look at the table for N.
         counts: Also release a noisy count (or sum) of each item. It may be negative. With a selection mechanism, about
             half of the budget pays for the counts; histogram mechanisms release them at no extra cost.
     """
@@ -51,10 +52,6 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
         made = TopKWithCountsTask if self.counts else TopKTask
         usual, *others = default_mechanisms(kind, counts=self.counts, few=few)
         task = made(self.required_k, self.required_candidates, kind, usual)
-        if self.expect is not None and (kind == RELEASES[0] or self.counts or self.mechanism or self.sum):
-            raise ParameterError(
-                named("--expect requires --release set without --counts, --mechanism and --sum: omit it")
-            )
         if self.mechanism is None:
             expected = None if self.expect is None else checks.require_positive_int(named("--expect"), self.expect)
             return replace(task, alternatives=tuple(others), expected=expected)

@@ -16,20 +16,11 @@ from .units import split_item_parts
 _MOST = 2**28  # most bytes of a record, ten times the size of one with 10^6 items
 
 
-def read_record(path: str) -> ReleaseRecord:
-    """Read the record in a file.
-
-    Raises:
-        TableError: The file cannot be read or is not a record, or the record has another format or is inconsistent.
-    """
-    return ReleaseRecord.from_dict(read_fields(path))
-
-
 def read_fields(path: str) -> dict[str, Any]:
     """Return all fields of the record in a file, including those that are never shown.
 
     Raises:
-        TableError: As :func:`read_record`.
+        TableError: The file cannot be read or is not a record, or the record has another format or is inconsistent.
     """
     content, found = read_regular_file(path, "the record", TableError, at_most=_MOST), None
     try:

@@ -14,7 +14,6 @@ from ...core.repeatable import Answer, parse_seconds, run_until_deadline
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path
 from ...spaces.measures import PrivacyProfile
-from ...spaces.metrics import UserDistance
 from ...tables import frames as parts
 from ..ledger import Ledger
 from ..ledger.charges import PriorPayments, validate_label
@@ -26,6 +25,7 @@ from .options import NO_OPTION, OptionGroup, named
 from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
 from .release_record import OtherUsersCount, ReleasedItems, ReleaseRecord, engine_fields, list_digest, parameters_of
+from .several import require_neighbors
 from .sources import ENGINES, Engine, SourceTable, TableReadOptions
 from .steps import log_step
 from .units import ROW, UserUnit, split_item_parts
@@ -51,8 +51,8 @@ class TableOptions(OptionGroup):
         engine (polars|duckdb|spark, rare): Engine that reads and counts the table. polars: in parts, within 2 GiB of
             memory. duckdb: .parquet files, using the disk if memory is short. spark: .parquet files, on the cluster
             --master.
-        master (URL, rare): Cluster of Spark. With --engine spark: such as spark://host:7077, yarn or local[2]. Default:
-            Spark's own configuration, or this machine.
+        master (URL, rare, needs engine=spark): Cluster of Spark. With --engine spark: such as spark://host:7077, yarn
+            or local[2]. Default: Spark's own configuration, or this machine.
         files (FILE, rare): Write a private list of the files that are read. With their sizes, to a new file. It is as
             private as the table; the record contains its SHA-256.
         pad (SECONDS, rare, excludes files or from_record): Hold the answer back for this many seconds. From the time
@@ -292,8 +292,8 @@ def open_paying_ledger(
 ) -> Iterator[Ledger | None]:
     """Open the ledger that pays for the release, if one is given, and check that it can pay for ``query``."""
     if ledger is None:
-        if words["at_most"] is not None and not query.unit.columns.is_row_level:
-            raise ParameterError(named("--at-most requires --ledger, which defines what a person is"))
+        if not query.unit.columns.is_row_level:
+            _require_column(None, query.unit.columns.user, words["at_most"])
         metadata_for_record(words, None)  # raises before the table is read if they are invalid
         yield None
         return
@@ -307,24 +307,18 @@ def open_paying_ledger(
         yield account
 
 
-def require_neighbors(account: Ledger, neighbors: str) -> None:
-    """Raise unless the ledger's neighbouring relation is ``neighbors``."""
-    if account.metric != repr(UserDistance(neighbors)):
-        raise ParameterError(named(f"--neighbors must match the metric of the ledger, {account.metric}"))
-
-
-def _require_column(account: Ledger, column: str, at_most: int | None) -> None:
+def _require_column(account: Ledger | None, column: str, at_most: int | None) -> None:
     """Raise unless users are identified by the ledger's column, or ``at_most`` bounds the values per person."""
-    own = account.user is None or account.user == column
-    if own and column == ROW:
+    own = account is None or account.user in (None, column)
+    if own and (at_most is not None or column == ROW):
+        option = "--rows-per-person" if column == ROW else "--at-most"
         raise ParameterError(
-            named("--at-most requires a ledger with a person: create it with `ledger create --user PERSON`")
+            named(
+                f"{option} requires a --ledger that identifies people by another column, which `ledger create --user "
+                "PERSON` names: omit it, or choose another ledger"
+            )
         )
-    if own and at_most is not None:
-        raise ParameterError(
-            named("--at-most is only for a release whose user column differs from the ledger's: omit it")
-        )
-    if not own and at_most is None:
+    if account is not None and not own and at_most is None:
         raise ParameterError(
             named(
                 f"in the ledger a person is a {account.person}: give --user {account.user}, or state with "

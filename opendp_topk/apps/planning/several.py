@@ -21,7 +21,7 @@ from ..ledger import Ledger
 from ..ledger.amounts import largest_rho, parse_exact, remaining_rounded_down
 from ..ledger.report import ledger_protection_text
 from .comparison import bound_sort_key, format_rounded_up
-from .options import OptionGroup, given_options, named, option_name
+from .options import OptionGroup, given_options, named, options_of, require_compatible
 from .plan import Plan, Query, nth_largest_text, plan_query
 from .questions import question_from_dict
 from .top_k import TopKTask
@@ -147,13 +147,6 @@ def format_stated_number(number: Fraction) -> str:
     """Return the number as its shortest decimal if that is exact, otherwise in six digits, rounded down."""
     written = repr(float(number))
     return written.removesuffix(".0") if Fraction(written) == number else format_rounded_down(number)
-
-
-def total_epsilon_delta(budget: Budget, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the (epsilon, delta) budget of all releases together; a rho is converted at ``delta``, rounded down."""
-    if isinstance(budget.measure, ZeroConcentratedDivergence):
-        return Fraction(format_rounded_down(to_fraction(PrivacyCurve(ZCDPBound(budget.d_out)).epsilon(delta)))), delta
-    return to_fraction(budget.main_distance), delta
 
 
 def accounting_options(query: Query[Any, UserUnit], total: tuple[Fraction, Fraction]) -> Iterator[AccountingOption]:
@@ -332,6 +325,33 @@ class ReleaseSchedule:
         )
 
 
+def require_neighbors(account: Ledger, neighbors: str) -> None:
+    """Raise unless the ledger's neighbouring relation is ``neighbors``."""
+    if account.metric != repr(UserDistance(neighbors)):
+        raise ParameterError(named(f"--neighbors must match the metric of the ledger, {account.metric}"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatOptions(OptionGroup):
+    """Several releases that share a budget.
+
+    Budget:
+        releases (N, excludes group or other): Number of equal releases that share the target. Such as 52 weekly ones.
+            Shows the cost of each under every accounting option, and the commands that create a ledger and release from
+            it. An optional --delta is 1e-6 by default.
+        ledger (LEDGER, excludes epsilon or rho or delta or group or other): Plan within what is left of this ledger.
+            Instead of --epsilon, --rho and --delta. The number of releases is --releases; default: 1.
+
+    Output:
+        out (FILE, needs releases or ledger): With --releases or --ledger: write the plan. The plan that composes
+            privacy curves, to a new file for `ledger reserve --plan FILE`.
+    """
+
+    releases: int | None = None
+    ledger: str | None = None
+    out: str | None = None
+
+
 @dataclass(frozen=True)
 class Repeated:
     """Several equal releases that answer a ``question``, fixed in advance, within its budget or a ledger's rest."""
@@ -342,10 +362,7 @@ class Repeated:
 
     def __post_init__(self) -> None:
         checks.require_instance("question", self.question, OptionGroup, "a question, such as TopK")
-        given = given_options(self.question)
-        wrong = [option_name(name) for name in ("group", "other") if given.get(name)]
-        if wrong:
-            raise ParameterError(named(f"--releases and --ledger cannot be combined with {wrong[0]}: omit one of them"))
+        require_compatible(given_options(self.question) | {"releases": self.releases}, options_of(RepeatOptions))
 
     @classmethod
     def within_ledger(cls, question: Any, account: Ledger, releases: int = 1) -> Repeated:
@@ -357,10 +374,8 @@ class Repeated:
         """
         asked, budget, unit = cls(question, releases), question.budget, question.privacy_unit
         listed = not question.own_delta
-        if (budget.epsilon, budget.rho, budget.delta) != (None, None, None):
-            raise ParameterError(named("--ledger plans within its remaining budget: omit --epsilon, --rho and --delta"))
-        if account.metric != repr(UserDistance(unit.neighbors)):
-            raise ParameterError(named(f"--neighbors must match the metric of the ledger, {account.metric}"))
+        require_compatible(given_options(question) | {"ledger": account}, options_of(RepeatOptions))
+        require_neighbors(account, unit.neighbors)
         if account.d_in != unit.d_in:
             raise ParameterError(
                 named(f"the ledger protects {ledger_protection_text(account)}: give --users {account.d_in}")
@@ -391,15 +406,18 @@ class Repeated:
 
     @property
     def total(self) -> tuple[Fraction, Fraction]:
-        """Total (epsilon, delta) of a new ledger."""
+        """Total (epsilon, delta) of a new ledger; a rho is converted at delta, rounded down."""
         budget = self.question.budget
         if self.question.own_delta and budget.epsilon is None:
             raise ParameterError(
                 named("--releases of a question with --delta of its own requires --epsilon: omit --rho")
             )
-        return total_epsilon_delta(
-            self.query().budget, DELTA if budget.delta is None else parse_exact(budget.delta, named("--delta"))
-        )
+        whole = self.query().budget
+        delta = DELTA if budget.delta is None else parse_exact(budget.delta, named("--delta"))
+        if isinstance(whole.measure, ZeroConcentratedDivergence):
+            epsilon = to_fraction(PrivacyCurve(ZCDPBound(whole.d_out)).epsilon(delta))
+            return Fraction(format_rounded_down(epsilon)), delta
+        return to_fraction(whole.main_distance), delta
 
     def options(self) -> list[AccountingOption]:
         """Return the accounting options, within the remaining budget of the ledger or else within the target.

@@ -108,8 +108,6 @@ class Engine:
 
     def __post_init__(self) -> None:
         checks.require_choice(named("--engine"), self.name, ENGINES)
-        if self.master is not None and self.name != "spark":
-            raise ParameterError(named("--master requires --engine spark"))
 
     def engine_fields(self) -> dict[str, str]:
         """Return the engine's fields in a record: its name and version."""

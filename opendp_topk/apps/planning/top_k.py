@@ -137,15 +137,9 @@ class TopKTask:
             plan.measurement, self.k, self.n_candidates, self.release, plan.query.alpha
         )
 
-    def rounded_error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float | None:
-        """Return the bound of the accuracy theorem for counts: they are integers, so it is rounded down."""
-        bound = plan.accuracy
-        return bound if bound is None or math.isinf(bound) else math.floor(bound)
-
     def error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float:
         """Return the worst-case error bound over all released values; infinity if no bound is known."""
-        bound = self.rounded_error_bound(plan)
-        return math.inf if bound is None else bound
+        return math.inf if plan.accuracy_floor is None else plan.accuracy_floor
 
     def choice_reason(self, plan: Plan[TopKTask, PrivacyUnit], tried: Sequence[Plan[TopKTask, PrivacyUnit]]) -> str:
         """Return an empty text: ``most_accurate_plan`` gives the reason if there are several mechanisms."""
@@ -161,7 +155,7 @@ class TopKTask:
 
     def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantee, with the score below which an item is not released."""
-        columns, users, words = plan.query.unit.columns, self.rounded_error_bound(plan), self._guarantee_text(plan)
+        columns, users, words = plan.query.unit.columns, plan.accuracy_floor, self._guarantee_text(plan)
         if users is not None and users != math.inf:
             below = f"more than {columns.difference_text(users)} below" if users else "below"
             words = (
@@ -171,7 +165,7 @@ class TopKTask:
         return guarantee_field(plan, words, users)
 
     def _guarantee_text(self, plan: Plan[TopKTask, UserUnit]) -> str:
-        columns, users = plan.query.unit.columns, self.rounded_error_bound(plan)
+        columns, users = plan.query.unit.columns, plan.accuracy_floor
         if users is None:
             return "not computed: the number of possible releases is too large"
         if users == math.inf:

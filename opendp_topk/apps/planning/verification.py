@@ -459,7 +459,9 @@ def release_with_record(
         written = _release_as_written(released, found.plan.query.unit.columns)
         parted = _partition_function(measurement)
         listed = ReleasedItems.from_output(written, None if parted is None else parted.groups)
-        made.append(_finish_record(draft, found, listed, add_salt(reserved.payment_fields), reserved.metadata_fields))
+        own = {"ledger": add_salt(reserved.payment_fields), "stated": reserved.metadata_fields}
+        question = draft.asked.record_fields(found.plan)
+        made.append(replace(draft, time=utc_timestamp(), question=question, **vars(listed), **found.promises, **own))
         return made[0].digest
 
     return reserved.release(data, recorded=digest), made[0].as_dict()
@@ -524,17 +526,3 @@ def _release_as_written(released: Any, columns: Columns) -> Any:
         return released
     places = multiples(columns.bounds, columns.step)
     return [serialize_grid_number((columns.least_candidate + places.index(one)) * columns.step) for one in released]
-
-
-def _finish_record(
-    draft: ReleaseRecord, found: RebuiltPlan, released: ReleasedItems, paid: dict[str, Any], stated: dict[str, Any]
-) -> ReleaseRecord:
-    return replace(
-        draft,
-        time=utc_timestamp(),
-        **vars(released),
-        **found.promises,
-        ledger=paid,
-        stated=stated,
-        question=draft.asked.record_fields(found.plan),
-    )
