@@ -82,6 +82,8 @@ from .measurements.stable_histogram import make_stable_histogram as make_stable_
 from .measurements.stable_histogram import then_stable_histogram as then_stable_histogram
 from .measurements.top_k_by_gap import make_top_k_by_gap as make_top_k_by_gap
 from .measurements.top_k_by_gap import then_top_k_by_gap as then_top_k_by_gap
+from .measurements.top_k_coverage import make_top_k_coverage as make_top_k_coverage
+from .measurements.top_k_coverage import then_top_k_coverage as then_top_k_coverage
 from .measurements.unknown_domain_counts import make_unknown_domain_counts as make_unknown_domain_counts
 from .measurements.unknown_domain_counts import then_unknown_domain_counts as then_unknown_domain_counts
 from .measurements.unknown_domain_top_k import make_unknown_domain_top_k as make_unknown_domain_top_k
@@ -231,6 +233,7 @@ __all__ = [
     "make_stable_histogram",
     "make_sum_by_item",
     "make_top_k_by_gap",
+    "make_top_k_coverage",
     "make_unknown_domain_counts",
     "make_unknown_domain_top_k",
     "make_user_measurement",
@@ -272,6 +275,7 @@ __all__ = [
     "then_stable_histogram",
     "then_sum_by_item",
     "then_top_k_by_gap",
+    "then_top_k_coverage",
     "then_unknown_domain_counts",
     "then_unknown_domain_top_k",
     "then_user_measurement",

@@ -40,6 +40,7 @@ _ORDER = {
             "unlisted",
             "several",
             "groups",
+            "coverage",
             "deadline",
             "ledger",
             "ledger_storage",

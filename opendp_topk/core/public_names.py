@@ -49,6 +49,7 @@ PUBLIC = {
     "measurements.select_then_count": "make_select_then_count then_select_then_count",
     "measurements.stable_histogram": "make_stable_histogram then_stable_histogram",
     "measurements.top_k_by_gap": "make_top_k_by_gap then_top_k_by_gap",
+    "measurements.top_k_coverage": "make_top_k_coverage then_top_k_coverage",
     "measurements.unknown_domain_counts": "make_unknown_domain_counts then_unknown_domain_counts",
     "measurements.unknown_domain_top_k": "make_unknown_domain_top_k then_unknown_domain_top_k",
     "measurements.user": "make_user_measurement then_user_measurement",

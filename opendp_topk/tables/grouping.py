@@ -99,13 +99,17 @@ def _rows_of_first_groups(
     """Return the rows in each user's first ``most`` of ``groups``, with the index of the group."""
     import narwhals as nw
 
-    placed = _join_places(known, "group", types[2], groups, "place")  # [known-groups]
+    placed = join_places(known, "group", types[2], groups, "place")  # [known-groups]
     pairs = placed.select("user", nw.col("place").alias("item")).unique()  # [user-and-group]
     homes = keep_first_items(pairs, most).select("user", nw.col("item").alias("place"))  # [first-groups]
     return placed.join(homes, on=["user", "place"])  # [at-home]
 
 
-def _join_places(
+# end-proof-region: split_by_group
+
+
+# proof-region: join_places
+def join_places(
     table: nw.DataFrame[Any], role: str, type_name: str, listed: Sequence[Any], place: str
 ) -> nw.DataFrame[Any]:
     """Return the rows whose ``role`` is in ``listed``, with its index there in the column named by ``place``."""
@@ -122,7 +126,7 @@ def _join_places(
     return table.with_columns(nw.col(role).cast(dtype)).join(known, on=role)  # [known-values]
 
 
-# end-proof-region: split_by_group
+# end-proof-region: join_places
 
 
 # proof-region: count_by_group
@@ -189,7 +193,7 @@ def _count_part(
             if packed is not None:
                 return packed
     kept = _rows_of_first_groups(known, types, groups, most).filter(~nw.col("item").is_null())
-    found = _join_places(kept, "item", types[1], candidates, "at").select("user", "place", "at").unique()  # [distinct]
+    found = join_places(kept, "item", types[1], candidates, "at").select("user", "place", "at").unique()  # [distinct]
     return count_repeated_cells(
         found["place"].to_numpy() * len(candidates) + found["at"].to_numpy(), len(candidates)
     )  # [cells]

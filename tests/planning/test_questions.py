@@ -34,6 +34,7 @@ ASKED: dict[str, Any] = {
     "partitions": tk.planning.Partitions(item="what", max_items=1, budget=PAIR, **WHO),
     "quantile": tk.planning.Quantile(quantile="1/2", column="n", bounds=(0, 9), budget=EPSILON, **WHO),
     "gap": tk.planning.TopKByGap(k=1, candidates=("a", "b"), item="what", budget=PAIR, **WHO),
+    "coverage": tk.planning.Coverage(k=2, candidates=("a", "b", "c"), item="what", budget=EPSILON, **WHO),
     "in-groups": tk.planning.InGroups(
         question=tk.planning.TopK(k=1, candidates=("a", "b"), item="what", budget=EPSILON, **WHO),
         group="where",

@@ -78,6 +78,7 @@ UNREACHED = {
     "measurements.continual_top_k:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.normalised_top_k:TRIED": "what the verifier tries, of noises and k that others try in full",
     "measurements.partition_selection:TRIED": "what the verifier tries for the arguments that no other constructor has",
+    "measurements.top_k_coverage:TRIED": "what the verifier tries for the candidates, which have no default",
     "measurements.top_k_by_gap:TRIED": "what the verifier tries: a threshold at which delta is large enough to be seen",
     "measurements.quantiles:TRIED": "what the verifier tries for the arguments that no other constructor has",
     "measurements.weighted_partition_selection:TRIED": "what the verifier tries for the arguments of its own",

@@ -38,6 +38,7 @@ TAKEN: Mapping[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "make_count_by_number": (("numbers",), {"bounds": (0, 5)}),
     "make_partition_by": (("groups",), {**MEASURED, "measurements": {1: BEST, 2: BEST}}),
     "make_weighted_partition_selection": (("items",), {**WITH_DELTA, "max_items": 1, "epsilon": 1.0, "delta": 1e-6}),
+    "make_top_k_coverage": (("items",), {**MEASURED, "candidates": [1, 2], "k": 1, "scale": 8.0}),
     "make_continual_top_k": (
         ("items",),
         {**MEASURED, "steps": 2, "k": 1, "scale": 8.0, "items": [1, 2], "max_items": 1},

@@ -11,6 +11,7 @@ if _typing.TYPE_CHECKING:
     from .comparison import Comparison, Recommendation, compare
     from .question import PrivacyBudget, TableUnit
     from .question_above_threshold import AboveThreshold
+    from .question_coverage import Coverage
     from .question_gap import TopKByGap
     from .question_in_groups import InGroups
     from .question_partitions import Partitions
@@ -24,6 +25,7 @@ if _typing.TYPE_CHECKING:
 _MODULES = {
     "AboveThreshold": ".question_above_threshold",
     "Comparison": ".comparison",
+    "Coverage": ".question_coverage",
     "InGroups": ".question_in_groups",
     "Partitions": ".question_partitions",
     "PrivacyBudget": ".question",
@@ -42,6 +44,7 @@ _MODULES = {
 __all__ = [
     "AboveThreshold",
     "Comparison",
+    "Coverage",
     "InGroups",
     "Partitions",
     "PrivacyBudget",

@@ -69,7 +69,7 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
     @classmethod
     def owns(cls, known: Mapping[str, Any]) -> bool:
         """Return True for all mechanisms that select from listed items, which have no name in common."""
-        others = known.keys() & {"partition", "limit", "test_scale"}
+        others = known.keys() & {"partition", "limit", "test_scale"} or known.get("mechanism") == "top_k_coverage"
         return not others and "item" in known and known.get("candidates") is not None
 
     @classmethod

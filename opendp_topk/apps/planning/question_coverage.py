@@ -1,0 +1,146 @@
+"""The question which listed items together reach most users.
+
+Proof: proofs/planning/coverage.tex
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from ...core.measurement import Measurement
+from ...measurements.top_k_coverage import make_top_k_coverage
+from ...numerics.arithmetic import scaled_log_up, to_fraction
+from ...spaces.metrics import UserDistance
+from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, guarantee_field, least_scale
+from .question import ListedQuestion, UserUnitOptions
+from .release_record import ReleaseRecord
+from .units import Columns, UserUnit, count_with_noun
+
+
+@dataclass(frozen=True)
+class CoverageTask:
+    """Task: release ``k`` of ``n_candidates``, each chosen by the users whom no item before reaches."""
+
+    k: int
+    n_candidates: int
+
+    name: ClassVar[str] = "top_k_coverage"
+    release: ClassVar[str] = "ranking"
+    searched: ClassVar[tuple[str, ...]] = ("scale",)
+
+    # proof-region: planned_coverage
+    def build_measurement(self, query: Query[Any, UserUnit], scale: float, items: Any = None) -> Measurement:
+        """Return the release of ``items``; if these are None, of as many numbers, for the map only."""
+        columns = query.unit.columns
+        space = columns.domain, UserDistance(query.unit.neighbors)
+        candidates = range(self.n_candidates) if items is None else items
+        return make_top_k_coverage(*space, query.budget.measure, candidates=candidates, k=self.k, scale=scale)
+
+    def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
+        def make(scale: float) -> Measurement:
+            return self.build_measurement(query, scale)
+
+        return least_scale(make, query.unit.d_in, query.budget.d_out, query.releases, known)
+
+    def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
+        return self.build_measurement(plan.query, plan.measurement.parameters["scale"], items)
+
+    def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
+        """Return how many users each choice may miss, with probability at least 1 - alpha for all choices."""
+        scale, tries = to_fraction(plan.measurement.parameters["scale"]), self.n_candidates * self.k
+        return scaled_log_up(scale, tries / Fraction(plan.query.alpha))  # [each-choice]
+
+    # end-proof-region: planned_coverage
+
+    def needs_no_noise(self, query: Query[Any, UserUnit]) -> bool:
+        return self.n_candidates == 1
+
+    def choice_reason(self, plan: Plan[Any, UserUnit], tried: Sequence[Plan[Any, UserUnit]]) -> str:
+        return ""
+
+    def question_text(self, columns: Columns) -> str:
+        return f"which {self.k} of {self.n_candidates} candidates reach most users together?"
+
+    def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
+        return (
+            f"{self.name} (in the order of the choices): each item is chosen by the exponential mechanism on the "
+            "number of users who have it and no item chosen before"
+        )
+
+    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+        """Return the accuracy guarantee of each choice, and of all of them together."""
+        users = plan.accuracy_floor
+        assert users is not None
+        if users == math.inf:
+            return guarantee_field(plan, NO_BOUND)
+        lost = count_with_noun(self.k * users, "user")
+        words = (
+            f"with probability at least {confidence_text(plan.query.alpha)}, each choice reaches at most "
+            f"{count_with_noun(users, 'user')} fewer than the best one would, of those whom no choice before reaches; "
+            f"so all {self.k} together reach at least 63 % of the most that {self.k} candidates reach, less {lost}"
+        )
+        return guarantee_field(plan, words, users)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage(ListedQuestion):
+    """The ``k`` candidates that reach most users together, chosen one after the other.
+
+    With delta the loss of one user does not grow with ``k``.
+    """
+
+    unit: UserUnitOptions = field(default_factory=UserUnitOptions)  # type: ignore[assignment]
+
+    kind: ClassVar[str] = "coverage"
+    summary: ClassVar[str] = "The k candidates that reach most users together."
+    plan_example: ClassVar[str] = "--k 100 --candidates 5000 --epsilon 1 --delta 1e-5"
+    release_example: ClassVar[str] = "--item book --candidates books.txt --k 10 --epsilon 1 --delta 1e-5"
+    mechanisms: ClassVar[tuple[str, ...]] = (CoverageTask.name,)
+    exact_number: ClassVar[bool] = True
+
+    def task(self) -> CoverageTask:
+        return CoverageTask(self.required_k, self.required_candidates)
+
+    @classmethod
+    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
+        query = cls.record_query(record, CoverageTask(record.k or 0, record.mechanism["candidates"]))
+        yield Plan(query, query.task.build_measurement(query, float(record.scale or 0)))
+
+    @classmethod
+    def title(cls, record: ReleaseRecord) -> str:
+        return f"The {cls.number_text(record)} of {cls.listed_clause(record)} that reach most {record.people} together"
+
+    @classmethod
+    def released_clause(cls, record: ReleaseRecord) -> str:
+        return "Released in the order of the choices"
+
+    @classmethod
+    def noise_sentence(cls, record: ReleaseRecord) -> str:
+        return (
+            f"Each item was chosen by the number of {record.people} who have it and none of the items before it, with "
+            f"random noise{cls.choice_noise(record)}"
+        )
+
+    @classmethod
+    def truncation(cls, record: ReleaseRecord) -> str:
+        return f"Nothing was truncated: a {record.person} counts for each item, until an item of theirs is chosen."
+
+    @classmethod
+    def limits(cls, record: ReleaseRecord) -> list[str]:
+        return [
+            f"A later item may be more common than one before it: only {record.people} whom no item before it reaches "
+            "counted for it.",
+            f"It does not show how many {record.people} the items reach. Other items may reach as many.",
+            f"It does not name any {record.person}, and does not explain why an item is common.",
+        ]
+
+    @classmethod
+    def labels(cls, record: ReleaseRecord) -> list[tuple[str, Sequence[Any]]]:
+        return [("choice", record.released.ranks)]
+
+    def reach_text(self, plan: Plan[Any, Any]) -> str:
+        return f"{self.columns.score_noun}s of each choice and of the best one, of users whom no choice before reaches"

@@ -1,0 +1,101 @@
+"""The question which items together reach most people: its noise, its guarantees and its sentences."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opendp_topk as tk
+from tests.cli.command import spawn
+from tests.concepts.sentinels import raises_exactly
+
+pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
+
+BOOKS = ("Emma", "Persuasion", "Walden", "Ulysses")
+
+
+def asked(k: int = 2, candidates: Any = BOOKS, neighbors: str = "add_remove", users: int = 1, **budget: Any) -> Any:
+    unit = tk.planning.TableUnit(user="who", neighbors=neighbors, users=users)
+    given = tk.planning.PrivacyBudget(**budget or {"epsilon": 1})
+    return tk.planning.Coverage(k=k, candidates=candidates, item="book", unit=unit, budget=given)
+
+
+def curve(epsilon: float, scale: float) -> float:
+    r = 1 / scale
+    return (1 - math.exp(-r)) * math.exp(-(epsilon + r) / math.expm1(r))
+
+
+@pytest.mark.parametrize(("k", "candidates", "alpha"), [(2, 4, 0.05), (3, 1000, 0.01), (200, 5000, 0.05)])
+def test_noise_and_guarantees_are_those_of_formulas(k: int, candidates: int, alpha: float) -> None:
+    unit = tk.planning.TableUnit(user="who")
+    for budget, noise in (({"epsilon": 0.5}, k / 0.5), ({"epsilon": 1, "delta": 1e-5}, None)):
+        question = tk.planning.Coverage(
+            k=k, candidates=candidates, unit=unit, budget=tk.planning.PrivacyBudget(**budget), alpha=alpha
+        )
+        plan = question.plan().plan
+        scale = plan.measurement.parameters["scale"]
+        if noise is not None:
+            assert scale == noise
+        elif k == 200:
+            assert curve(1.0, scale) <= 1e-5 < curve(1.0, scale * (1 - 1e-3))
+        users = math.floor(scale * math.log(candidates * k / alpha))
+        words = question.plan().accuracy["accuracy"]
+        assert plan.accuracy_floor == users
+        assert f"each choice reaches at most {users} users fewer" in words
+        assert (
+            f"so all {k} together reach at least 63 % of the most that {k} candidates reach, less {k * users} users"
+            in words
+        )
+        assert f"at least {round(100 * (1 - alpha))} %" in words
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 1}, {"rho": 0.01}, {"epsilon": 1, "delta": 1e-5}])
+def test_who_is_replaced_and_groups_need_more_noise(budget: dict[str, float]) -> None:
+    one, two, replaced = (
+        asked(k=40, candidates=50, neighbors=rule, users=users, **budget).plan().measurement.parameters["scale"]
+        for rule, users in (("add_remove", 1), ("add_remove", 2), ("replace", 1))
+    )
+    assert two == pytest.approx(replaced, rel=2e-3)
+    assert two >= 2 * one * (1 - 1e-9)
+
+
+def test_the_command_releases_and_shows_the_choices(tmp_path: Path) -> None:
+    rows = [(who, book) for who in range(3000) for book in BOOKS[:2]] + [(who, "Walden") for who in range(3000, 4000)]
+    pl.DataFrame(rows, ["who", "book"], orient="row").write_parquet(tmp_path / "read.parquet")
+    (tmp_path / "books.txt").write_text("\n".join(BOOKS))
+    given = [
+        "--user",
+        "who",
+        "--item",
+        "book",
+        "--candidates",
+        str(tmp_path / "books.txt"),
+        "--k",
+        "2",
+        "--epsilon",
+        "1",
+    ]
+    record = tmp_path / "top.json"
+    made = spawn("release", "coverage", tmp_path / "read.parquet", *given, "--out", record)
+    assert made.code == 0, made.err
+    shown = spawn("show", record).flat
+    for words in (
+        "The 2 of 4 candidates that reach most users together",
+        "choice",
+        "who have it and none of the items before it, with random noise of scale 2 users",
+        "a user counts for each item, until an item of theirs is chosen",
+    ):
+        assert words in shown
+    assert "A later item may be more common than one before it" in spawn("show", record, "--html", "--to", "-").flat
+    first, second = json.loads(record.read_text("utf-8"))["items"]
+    assert (first in BOOKS[:2], second) == (True, "Walden")
+    assert spawn("verify", record).code == 0
+
+
+def test_what_is_asked_is_checked() -> None:
+    raises_exactly(tk.errors.ParameterError, lambda: asked(k=5).plan(), "k", "4")
+    raises_exactly(tk.errors.ParameterError, lambda: asked(candidates=None).plan(), "candidates")
+    raises_exactly(tk.errors.ParameterError, lambda: asked(k=1, candidates=("a",)).plan(), "k")
+    raises_exactly(tk.errors.ParameterError, lambda: asked(epsilon=1, rho=1).plan(), "rho")
