@@ -166,6 +166,10 @@ def test_groups_add_up_as_group_privacy_says() -> None:
         expected = 0.01 * sum(math.exp(0.5 * j) for j in range(d))
         assert measurement.map(d) == (0.5 * d, pytest.approx(expected))
     assert measurement.map(100) == (50.0, 1.0)
+    little = build(epsilon=0.05, delta=1e-6)
+    for d in (64, 65, 200):  # beyond 64 the largest term stands for each
+        expected = 1e-6 * math.expm1(0.05 * d) / math.expm1(0.05)
+        assert expected <= little.map(d)[1] * (1 + 1e-12) <= 1e-6 * d * math.exp(0.05 * d) * (1 + 1e-9)
     assert build(monotonic=False, epsilon=0.5, delta=0.01).map(1) == measurement.map(2)
     table, other = ({"a": n} for n in (5, 3))
     laws = measurement.distribution(table), measurement.distribution(other)

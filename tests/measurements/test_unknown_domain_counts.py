@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
@@ -20,6 +21,7 @@ from tests.concepts.links import as_outcome
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles import discrete, unlisted
+from tests.oracles.chi_square import assert_follows
 from tests.oracles.unlisted import Counts, Setting
 
 MAX, ZCDP = tk.Approximate(tk.MaxDivergence()), tk.Approximate(tk.ZeroConcentratedDivergence())
@@ -75,6 +77,15 @@ def specimens() -> list[Specimen]:
 
 def _cell(count: int) -> Any:
     return discrete.BELOW if count < 0 else discrete.ABOVE if count > REACH else count
+
+
+@pytest.mark.parametrize(("measure", "name"), [(MAX, "laplace"), (PROFILE, "gaussian"), (ZCDP, "gaussian")])
+def test_counts_have_the_noise_of_their_measure(measure: tk.Measure, name: str) -> None:
+    """One key of very many users: whether its count is within six of the true one tells Laplace from Gaussian noise."""
+    link, users = build(measure, 2, count_scale=3, threshold=9), 10**6
+    drawn = Counter(abs(link({"a": users}).counts[0] - users) <= 6 for _ in range(2000))
+    near = sum(p for z, p in discrete.masses(name, Fraction(3)).items() if abs(z) <= 6)
+    assert_follows(drawn, {True: near, False: 1 - near}, detects=0.13)
 
 
 @pytest.mark.slow

@@ -16,7 +16,11 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements._new_keys import DiscreteGaussianNoise, threshold_delta_share
+from opendp_topk.measurements._new_keys import (
+    DiscreteGaussianNoise,
+    largest_normal_shift,
+    threshold_delta_share,
+)
 from opendp_topk.measurements.weighted_partition_selection import _weight_fractions, make_weighted_partition_selection
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
@@ -296,5 +300,12 @@ def test_the_threshold_of_equal_weights_is_that_of_the_paper() -> None:
 
 
 def test_the_share_of_delta_is_about_the_best() -> None:
-    for epsilon, delta, keys in ((1.0, 1e-8, 50), (3.0, 1e-5, 10)):
-        assert 0.01 < threshold_delta_share(epsilon, delta, keys, 1.0) < 0.99
+    """No other one of a few has a threshold that is smaller by half a percent."""
+    for epsilon, delta, keys in ((1.0, 1e-8, 50), (0.1, 1e-5, 300)):
+        best = threshold_delta_share(epsilon, delta, keys, 1.0)
+        levels = []
+        for share in (best, 0.1, 0.25, 0.5, 0.75):
+            scale = Fraction(1 / largest_normal_shift(epsilon, delta * (1 - share)))
+            noise = DiscreteGaussianNoise(scale, Fraction(1, 2**28))
+            levels.append(noise.threshold_for_delta(keys, Fraction(delta * share)))
+        assert levels[0] <= 1.005 * min(levels), levels
