@@ -133,13 +133,15 @@ def make_top_k_coverage(
         from ..sampling.distributions import one_shot as laws
         from ..tables.memberships import read_memberships
 
-        held, found = read_memberships(rows, items), {(): 1}
+        held = read_memberships(rows, items)
+        found: dict[Any, Any] = {(): 1}
         for _ in range(k):
-            longer: dict[Hashable, Any] = {}
+            longer: dict[Any, Any] = {}
             for chosen, mass in found.items():
                 left, counts = _count_unreached(held, chosen)
                 units = [Fraction(n) / (tau or 1) for n in counts.tolist()]
-                for (at,), share in laws.output_distribution(noise, units, tau == 0, 1, True).items():
+                step: dict[Any, Any] = laws.output_distribution(noise, units, tau == 0, 1, True)
+                for (at,), share in step.items():
                     longer[*chosen, int(left[at])] = mass * share  # [step-law]
             found = longer
         return found
