@@ -189,6 +189,19 @@ def test_curves_hold_and_are_not_idle() -> None:
         assert max(e / 1.2, delta / 0.06) < 1, (law, e, delta)
 
 
+@pytest.mark.parametrize("shape", [-0.5, 0, 1, 2])
+def test_the_shift_of_a_curve_is_the_least_that_its_theorem_asks_for(shape: float) -> None:
+    """Sigma with (1 - gamma) h(sigma) e^-sigma <= gamma (1 - e^-sigma)."""
+    for gamma, height in itertools.product((0.01, 0.3, 0.9), (1.0, 0.2, 1e-3)):
+        found = tk.TruncatedNegativeBinomial(shape, gamma).shift(lambda e, height=height: height * math.exp(-float(e)))
+
+        def lacks(sigma: float, gamma: float = gamma, height: float = height) -> float:
+            return (1 - gamma) * height * math.exp(-2 * sigma) - gamma * (1 - math.exp(-sigma))
+
+        sigma = float(found) / (1 + shape)
+        assert lacks(sigma * (1 + 1e-9)) <= 0 < lacks(sigma * 0.999)
+
+
 def test_a_selection_of_the_last_run_alone_has_no_more_than_its_price() -> None:
     """A law close to one run costs close to one run; the smaller the shape, the smaller the price."""
     prices = [
