@@ -2,6 +2,7 @@
 
 from opendp_topk.apps.audit import Report, shipped
 from opendp_topk.apps.audit.report import claimed_limit
+from opendp_topk.spaces.domains import FrameDomain
 from opendp_topk.spaces.measures import Approximate
 from opendp_topk.spaces.metrics import LInfDistance
 
@@ -21,7 +22,8 @@ def claim_columns(example: shipped.Example) -> tuple[str, ...] | None:
     """Return the table's columns that depend on no search; None for a row to omit, such as without distribution."""
     measurement = example.measurement
     merged = example.constructor in {**shipped.MERGED, **shipped.KEYED_MERGED}
-    if measurement.input_metric == LInfDistance() or (measurement.declared.law is None and not merged):
+    unlisted = isinstance(measurement.input_domain, FrameDomain) or (measurement.declared.law is None and not merged)
+    if measurement.input_metric == LInfDistance() or unlisted:
         return None
     own = ", ".join(f"{name}={value}" for name, value in example.arguments.items() if name != "scale")
     d_in = shipped.MERGED[example.constructor][1] if example.constructor in shipped.MERGED else 1
