@@ -580,3 +580,15 @@ def test_whatever_a_constructor_builds_draws_nothing_or_tells_of_the_source(
         for source in (AT_ONCE["zeros"], AT_ONCE["one byte too few"], SOON["the same for the same question"]()):
             asked = broken(source)
             assert noticed(lambda: specimen.cell(specimen.released, specimen.pair[0])) == bool(asked)  # noqa: B023
+
+
+PASSED_ON = ("_to_", "approximate", "fix_delta", "followed_by", "padded", "minimum_users", "_user_")
+"""Links that have the parameters of another one, or of somebody else."""
+
+
+def test_parameters_name_the_constructor() -> None:
+    """Plans, records and audits tell measurements by them."""
+    for name in (one for one in tk.__all__ if one.startswith("make_")):
+        link, own = specimens_of(name)[0].link, name.removeprefix("make_")
+        if not any(part in name for part in PASSED_ON):
+            assert own in (link.parameters.get("mechanism"), link.parameters.get("transformation")), name

@@ -137,6 +137,8 @@ def test_the_largest_totals_and_all_their_rows() -> None:
     assert sums(table).tolist() == [0, 7, -1]
     assert (sums.map(2), sums.parameters["by"]) == (30, "value")
     coarse = tk.make_bound_contributions(*VALUED, most=1, by="value", granularity=10)
+    assert coarse.parameters["granularity"] == 10
+    assert "granularity" not in tk.make_bound_contributions(*VALUED, most=1, by="order").parameters
     assert sorted(coarse(table).collect().rows())[0] == (1, "a", 5), "5 is 1 step of ten, and 3 and 4 are none"
 
 

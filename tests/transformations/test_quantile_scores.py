@@ -206,7 +206,13 @@ def test_candidates_are_multiples_within_the_bounds(bounds: Any, granularity: An
     assert found == expected
     assert list(map(type, found)) == list(map(type, expected))
     link = tk.make_quantile_scores(*SPACE, quantile=HALF, bounds=bounds, granularity=granularity)
-    assert list(link.output_domain.candidates) == expected  # type: ignore[attr-defined]
+    listed: Any = link.output_domain.candidates  # type: ignore[attr-defined]
+    assert list(listed) == expected
+    assert [listed[at] for at in range(len(expected))] == expected
+    assert list(listed[1:]) == expected[1:]
+    assert link.parameters["candidates"] == len(expected)
+    counts = tk.make_count_by_number(*SPACE, bounds=bounds, granularity=granularity)
+    assert counts.parameters["candidates"] == len(expected)
 
 
 @pytest.mark.parametrize(
