@@ -538,7 +538,7 @@ class ItemQuestion(Question):
         own |= {name: known.get(name) for name in ("max_items", "minimum_users", "limit")}
         own["keep"] = known.get("by", "order") if own["max_items"] is not None else None
         if record.summed_column is not None:
-            own |= {"bounds": f"{known['lower']!r},{known['upper']!r}", "step": repr(known["granularity"])}
+            own |= grid_options(known)
         names = options_of(cls)
         return found | {name: value for name, value in own.items() if name in names and value not in (None, False)}
 
@@ -864,8 +864,14 @@ def parse_grid(bounds: Any, step: Any) -> dict[str, Any]:
 
 def grid_of_record(known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the bounds and the step among the parameters of a record."""
-    lower, upper, step = (recover_fraction(known[name]) for name in ("lower", "upper", "granularity"))
+    lower, upper, step = (recover_fraction(float(known[name])) for name in ("lower", "upper", "granularity"))
     return {"bounds": (lower, upper), "step": step}
+
+
+def grid_options(known: Mapping[str, Any]) -> dict[str, str]:
+    """Return the bounds and the step among the parameters of a record as options, such as 1/3."""
+    grid = grid_of_record(known)
+    return {"bounds": ",".join(map(str, grid["bounds"])), "step": str(grid["step"])}
 
 
 def grid_texts(record: ReleaseRecord) -> tuple[str, str, str]:

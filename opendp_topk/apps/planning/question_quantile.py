@@ -15,7 +15,7 @@ from ..ledger.amounts import parse_exact
 from .options import named
 from .plan import Plan
 from .quantile import NumericColumns, QuantilesTask, QuantileTask, quantile_phrase
-from .question import Question, grid_of_record, grid_texts, parse_grid
+from .question import Question, grid_of_record, grid_options, grid_texts, parse_grid
 from .release_record import ReleaseRecord, quantiles_of
 from .units import UserUnit, recover_fraction
 
@@ -106,8 +106,7 @@ class Quantile(Question):
             **super().record_options(record),
             "quantile": ",".join(map(str, quantiles_of(known))),
             "column": known["value"],
-            "bounds": f"{known['lower']!r},{known['upper']!r}",
-            "step": repr(known["granularity"]),
+            **grid_options(known),
             "max_rows": known["max_rows"],
         }
 
