@@ -99,3 +99,25 @@ def test_what_is_asked_is_checked() -> None:
     raises_exactly(tk.errors.ParameterError, lambda: asked(candidates=None).plan(), "candidates")
     raises_exactly(tk.errors.ParameterError, lambda: asked(k=1, candidates=("a",)).plan(), "k")
     raises_exactly(tk.errors.ParameterError, lambda: asked(epsilon=1, rho=1).plan(), "rho")
+
+
+def test_several_releases_add_up_and_compose_as_the_command_says() -> None:
+    """Epsilons and rhos are divided by the number of releases; curves together need less noise than both."""
+    releases, k = 12, 30
+    question = asked(k=k, candidates=1000, epsilon=1, delta=1e-5)
+    pure, concentrated, curves = (one.plan.scale for one in tk.planning.Repeated(question, releases).options())
+    assert pure == pytest.approx(releases * k, rel=1e-5)
+    assert concentrated < pure / 5
+    assert curves < 0.75 * concentrated
+    single = question.plan().plan.scale
+    assert single < curves < releases * single
+
+
+def test_groups_ask_top_k_alone() -> None:
+    quantile = tk.planning.Quantile(quantile="1/2", column="n", bounds=(0, 9), budget=asked(epsilon=1).budget)
+    for question in (asked(epsilon=1), quantile):
+        raises_exactly(
+            tk.errors.ParameterTypeError,
+            lambda question=question: tk.planning.InGroups(question=question, group="town", groups=("x", "y")),
+            "TopK",
+        )

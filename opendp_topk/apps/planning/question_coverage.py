@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from ...core.measurement import Measurement
 from ...measurements.top_k_coverage import make_top_k_coverage
 from ...numerics.arithmetic import scaled_log_up, to_fraction
+from ...spaces.measures import Measure, PrivacyProfile
 from ...spaces.metrics import UserDistance
 from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, guarantee_field, least_scale
 from .question import ListedQuestion, UserUnitOptions
@@ -30,24 +31,29 @@ class CoverageTask:
 
     name: ClassVar[str] = "top_k_coverage"
     release: ClassVar[str] = "ranking"
+    counted: ClassVar[bool] = False
     searched: ClassVar[tuple[str, ...]] = ("scale",)
 
     # proof-region: planned_coverage
-    def build_measurement(self, query: Query[Any, UserUnit], scale: float, items: Any = None) -> Measurement:
+    def build_measurement(self, unit: UserUnit, measure: Measure, scale: float, items: Any = None) -> Measurement:
         """Return the release of ``items``; if these are None, of as many numbers, for the map only."""
-        columns = query.unit.columns
-        space = columns.domain, UserDistance(query.unit.neighbors)
+        space = unit.columns.domain, UserDistance(unit.neighbors)
         candidates = range(self.n_candidates) if items is None else items
-        return make_top_k_coverage(*space, query.budget.measure, candidates=candidates, k=self.k, scale=scale)
+        return make_top_k_coverage(*space, measure, candidates=candidates, k=self.k, scale=scale)
 
     def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
         def make(scale: float) -> Measurement:
-            return self.build_measurement(query, scale)
+            return self.build_measurement(query.unit, query.budget.measure, scale)
 
         return least_scale(make, query.unit.d_in, query.budget.d_out, query.releases, known)
 
+    def build_curve_measurement(self, plan: Plan[Any, UserUnit]) -> Measurement:
+        """Return the measurement of the plan under ``PrivacyProfile()``."""
+        return self.build_measurement(plan.query.unit, PrivacyProfile(), plan.measurement.parameters["scale"])
+
     def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        return self.build_measurement(plan.query, plan.measurement.parameters["scale"], items)
+        scale = plan.measurement.parameters["scale"]
+        return self.build_measurement(plan.query.unit, plan.query.budget.measure, scale, items)
 
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
         """Return how many users each choice may miss, with probability at least 1 - alpha for all choices."""
@@ -108,7 +114,7 @@ class Coverage(ListedQuestion):
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
         query = cls.record_query(record, CoverageTask(record.k or 0, record.mechanism["candidates"]))
-        yield Plan(query, query.task.build_measurement(query, float(record.scale or 0)))
+        yield Plan(query, query.task.build_measurement(query.unit, query.budget.measure, float(record.scale or 0)))
 
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:

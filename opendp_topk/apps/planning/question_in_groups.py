@@ -48,7 +48,7 @@ class InGroups(Question):
     exact_number: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        checks.require_instance("question", self.question, Question, "a question, such as TopK")
+        checks.require_instance("question", self.question, GroupableQuestion, "a TopK question")
         for name in ("unit", "budget", "alpha"):
             object.__setattr__(self, name, getattr(self.question, name))
         super().__post_init__()
