@@ -199,14 +199,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "excluded": (lambda: tk.planning.TableUnit(user="a", rows_per_person=3), "--rows-per-person and --user cannot be"),
     "needed": (lambda: tk.planning.TopK(sum="paid"), "--sum requires --bounds LOWER,UPPER"),
     "delta of a curve": (lambda: tk.planning.TopK(budget=RHO), "--delta requires --epsilon E"),
-    "of each group": (
-        lambda: tk.planning.InGroups(
-            question=tk.planning.UnknownDomainTopK(k=1, candidates=9, minimum_users=2, budget=RHO),
-            group="where",
-            groups=2,
-        ),
-        "--delta requires --epsilon E",
-    ),
     "other and delta": (
         lambda: tk.planning.TopK(other=True, budget=PAIR),
         "--delta and --other cannot be combined",
