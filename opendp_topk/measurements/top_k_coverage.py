@@ -65,9 +65,11 @@ def make_top_k_coverage(
         With r = d_in / scale, or 2 d_in / scale under "replace", and n = min(k, d - 1):
 
         - MaxDivergence: n r.
-        - ZeroConcentratedDivergence: n R(r), R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))).
+        - ZeroConcentratedDivergence: n R(r).
         - PrivacyProfile: the least of the curves of these two and of n adaptive steps of range r; at d_in = 1 under
           "add_remove" also delta(epsilon) = (1 - exp(-r)) exp(-(epsilon + r) / (exp(r) - 1)), for every k.
+
+        Here R(x) = x / (1 - exp(-x)) - 1 - ln(x / (1 - exp(-x))), the rho of a range x.
 
     Accuracy:
         With probability at least 1 - alpha each choice reaches at most scale ln(d k / alpha) users fewer than the best

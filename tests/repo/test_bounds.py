@@ -203,6 +203,8 @@ def fits(constructor: str, case: str, k: int, d: int | None, chosen: dict[str, A
     """Whether the formula of a case speaks of this size; what docstrings except costs 0 or is a case of its own."""
     if constructor in (*SINGLE, *NOISY):
         return k == 1
+    if constructor == TABLES:
+        return d is not None
     fixed = constructor in ("make_noisy_top_k_with_gaps", "make_canonical_top_k") or "set" in chosen.values()
     if fixed and k == d:
         return False
@@ -217,15 +219,19 @@ def fits(constructor: str, case: str, k: int, d: int | None, chosen: dict[str, A
 
 def built(constructor: str, measure: str, k: int, d: int | None, chosen: dict[str, Any]) -> tk.Measurement:
     size = d or (3 if constructor == "make_quantiles" else None)
-    space = tk.VectorDomain(tk.AtomDomain(int), size=size), METRICS.get(constructor, tk.RangeDistance())
-    known = {"scale": 3, "k": k, "count_scale": 5, "threshold": 7, "threshold_scale": 11} | chosen
+    domain: Any = tk.VectorDomain(tk.AtomDomain(int), size=size)
+    space = tk.FrameDomain("u", "i") if constructor == TABLES else domain, METRICS.get(constructor, tk.RangeDistance())
+    known: dict[str, Any] = {"candidates": range(d or 0)}
+    known |= {"scale": 3, "k": k, "count_scale": 5, "threshold": 7, "threshold_scale": 11} | chosen
     known["quantiles"] = [Fraction(n, 2**k) for n in range(1, 2**k)]  # of k levels
     make: Callable[..., tk.Measurement] = getattr(tk, constructor)
     wanted = inspect.signature(make).parameters
     return make(*space, getattr(tk, measure)(), **{name: one for name, one in known.items() if name in wanted})
 
 
+TABLES = "make_top_k_coverage"
 METRICS = {
+    TABLES: tk.UserDistance(),
     "make_laplace": tk.L1Distance(),
     "make_gaussian": tk.L2Distance(),
     "make_quantiles": tk.L1Distance(),
@@ -266,7 +272,7 @@ def rows(constructor: str, case: str, measure: str) -> Iterator[tuple[dict[str, 
                     names = {"k": Fraction(k), "d": Fraction(d or UNKNOWN), "r": r, "D": 3 * r}
                     names |= {"scale": Fraction(3), "count_scale": Fraction(5), "h": Fraction(1, 3)}
                     names |= {"threshold_scale": Fraction(11)}
-                    yield names, measurement.map(3 * r)
+                    yield names, measurement.map(int(3 * r) if constructor == TABLES else 3 * r)
 
 
 def converted(constructor: str) -> Iterator[tuple[dict[str, Fraction], float]]:

@@ -50,6 +50,7 @@ UNREACHED = {
     "apps.ledger.stated:NOT_STATED": "a word of pages where nobody said anything",
     "apps.ledger.stated:TITLES": "the names of lines for people as pages have them",
     "apps.ledger.charges:measurement_claim": "it tells again what an entry says, and charges nothing",
+    "apps.planning.question_coverage:Coverage": "it asks for a measurement whose map is proved, and words its record",
     "apps.planning.units:Budget": "a measure and a distance in it, which a comparison is proved for whatever they are",
     "apps.planning.plan:Query": "what is asked, as it was given: the document of a plan speaks of its fields",
     "apps.planning.units:ScoreUnit": "a space and a distance in it, which the constructor of a measurement checks",
