@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from ..core.candidates import integers_or_strings
 from ..core.claims import attach_claim, proved_by
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial_constructor
@@ -22,7 +23,6 @@ from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import FrameDomain
 from ..spaces.measures import Measure, PrivacyProfile, join_delta, split_delta
 from ..spaces.metrics import UserDistance
-from ..transformations.count_by_item import integers_or_strings
 from ._rules import compose_losses, decode_all, product_distribution, require_fixed_rule, require_space_of, sum_upward
 from ._together import GroupReleasePlan, plan_group_releases, release_by_group
 

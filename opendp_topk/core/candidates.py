@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import unicodedata
 from collections.abc import Hashable, Iterable, Sequence, Set, Sized
 from dataclasses import dataclass
@@ -65,6 +66,40 @@ def _require_distinguishable(listed: tuple[Any, ...], name: str) -> None:
                     f"{name} must differ by more than leading or trailing blanks or Unicode form: candidates "
                     f"{before} and {number} do not"
                 )
+
+
+# proof-region: identifiers
+def parse_candidates(candidates: Iterable[Hashable]) -> Sequence[int] | Sequence[str]:
+    """Return the checked candidates; a ``range`` of consecutive integers is kept as it is, to save memory."""
+    if (
+        isinstance(candidates, range)
+        and candidates.step == 1
+        and -(2**62) <= candidates.start < candidates.stop <= 2**62
+    ):
+        return candidates  # [range]
+    return integers_or_strings(candidates, "candidates")
+
+
+def integers_or_strings(candidates: Iterable[Hashable], name: str) -> tuple[int, ...] | tuple[str, ...]:
+    """Return public identifiers in their order, after checking that they are distinct 64-bit integers or strings.
+
+    Raises:
+        ParameterError: They are empty, repeated, neither all integers nor all strings, or out of range.
+    """
+    items = public_items(candidates, name)  # [distinct]
+    if all(isinstance(one, str) for one in items):
+        if any("\ud800" <= letter <= "\udfff" for one in items for letter in one):
+            raise ParameterError(f"{name} must be strings of Unicode characters, without lone surrogates")
+        return tuple(map(str.__str__, items))  # plain strings, also for members of a string enumeration
+    if not all(checks.is_integer(one) for one in items):
+        raise ParameterError(f"{name} must be all integers or all strings (not bools)")
+    numbers = tuple(map(operator.index, items))
+    if min(numbers) < -(2**63) or max(numbers) >= 2**64:
+        raise ParameterError(f"{name} that are integers must fit into 64 bits: -2**63 <= integer < 2**64")
+    return numbers
+
+
+# end-proof-region: identifiers
 
 
 # proof-region: index_candidates

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.candidates import parse_candidates
 from ..core.claims import proved_by
 from ..core.measurement import Declared, Measurement
 from ..core.partials import partial_constructor
@@ -25,7 +26,6 @@ from ..spaces.curves.curve import PrivacyCurve
 from ..spaces.domains import FrameDomain
 from ..spaces.measures import Distance, MaxDivergence, Measure, PrivacyProfile, ZeroConcentratedDivergence
 from ..spaces.metrics import UserDistance
-from ..transformations.count_by_item import parse_candidates
 
 if TYPE_CHECKING:
     from ..tables.memberships import Memberships

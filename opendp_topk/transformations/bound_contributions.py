@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.candidates import integers_or_strings, parse_candidates
 from ..core.claims import proved_by
 from ..core.partials import partial_constructor
 from ..core.spaces import require_table_space
@@ -18,7 +19,6 @@ from ..errors.checks import Number
 from ..sampling.samplers.entropy import SYSTEM, Entropy
 from ..spaces.domains import FrameDomain
 from ..spaces.metrics import UserDistance
-from .count_by_item import integers_or_strings, parse_candidates
 from .sum_by_item import FARTHEST, grid_step
 
 RULES = ("random", "order", "rows", "value")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.candidates import is_iterable
+from ..core.candidates import integers_or_strings, is_iterable
 from ..core.claims import proved_by
 from ..core.partials import partial_constructor
 from ..core.spaces import require_table_space
@@ -15,7 +15,6 @@ from ..core.transformation import Transformation
 from ..errors import ParameterError, checks
 from ..spaces.domains import AtomDomain, FrameDomain, VectorDomain
 from ..spaces.metrics import L1Distance, L2Distance, LInfDistance, Metric, UserDistance
-from .count_by_item import integers_or_strings
 from .sum_by_item import FARTHEST, require_kind
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.candidates import integers_or_strings
 from ..core.claims import proved_by
 from ..core.partials import partial_constructor
 from ..core.releases import Release, annotated_fields
@@ -19,7 +20,6 @@ from ..errors.checks import Number
 from ..spaces.domains import VectorDomain, same_items
 from ..spaces.keyed_counts import KeyedCountDistance, KeyedCountsDomain, count_columns
 from ..spaces.metrics import LInfDistance
-from .count_by_item import integers_or_strings
 
 _LARGEST = 2**63 - 1  # the largest count by key
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..core.candidates import integers_or_strings
 from ..core.claims import proved_by
 from ..core.partials import partial_constructor
 from ..core.spaces import require_table_space
@@ -19,7 +20,7 @@ from ..errors.checks import Number
 from ..numerics.arithmetic import printed_fraction
 from ..spaces.domains import FrameDomain
 from ..spaces.metrics import UserDistance
-from .count_by_item import build_output_space, integers_or_strings, max_changed_scores
+from .count_by_item import build_output_space, max_changed_scores
 
 FARTHEST = 2**31  # steps: the sum of fewer than 2^32 numbers of at most this size fits into 64 bits
 STEPS = Fraction(1, 2**500), Fraction(2**22)  # 2^31 of the largest are 2^53, up to which floats hold every integer

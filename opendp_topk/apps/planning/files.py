@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core.candidates import integers_or_strings
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
-from ...transformations.count_by_item import integers_or_strings
 from ..ledger.files import write_new_file
 from .options import named
 from .units import add_joined_column, join_item_parts, split_item_parts
