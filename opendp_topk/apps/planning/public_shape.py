@@ -1,10 +1,12 @@
-"""Accuracy of a plan on public counts: simulated releases, beside the exact probability of the exact answer."""
+"""Accuracy of a plan on public data: simulated releases, beside the exact probability of the exact answer."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +16,17 @@ from ...errors import ParameterError
 from ...sampling.distributions.events import Enclosure
 from ...spaces.domains import AtomDomain, VectorDomain
 from ...spaces.metrics import L01InfDistance
+from .options import given_options, named
 from .plan import Plan
+from .question import ReleasePlan
+from .question_top_k import TopK
 from .top_k import TopKTask
 
+if TYPE_CHECKING:
+    import polars as pl
+
 SIMULATED = 200  # releases: the standard error of a mean of shares is then at most .036
+SIMULATED_ON_TABLE = 20
 _SHAPE = "zipf:"
 
 
@@ -31,6 +40,10 @@ class SimulatedMean:
     @classmethod
     def from_values(cls, values: NDArray[np.float64]) -> SimulatedMean:
         return cls(float(values.mean()), float(values.std() / np.sqrt(len(values))))
+
+    def number_text(self) -> str:
+        """Return the mean and its standard error, both to an integer."""
+        return f"{self.mean:.0f} (standard error {self.error:.0f})"
 
     def percent_text(self) -> str:
         """Return the mean and its standard error as percentages, both to a hundredth."""
@@ -99,3 +112,73 @@ def zipf_counts(shape: str, n_candidates: int) -> NDArray[np.int64] | None:
             counts: NDArray[np.int64] = np.rint(mass * shares / shares.sum()).astype(np.int64)
             return counts
     raise ParameterError(f"--like {_SHAPE}S:N needs an exponent S >= 0 and the sum N >= 1, such as {_SHAPE}1.1:200000")
+
+
+@dataclass(frozen=True)
+class CoverageReach:
+    """Users of a public table whom k items reach together.
+
+    ``users`` have a candidate, and ``greedy`` of them are reached by choices without noise. ``chosen`` and ``popular``
+    are means over simulated releases: of the plan, and of the k most popular items as a set within the same budget.
+    """
+
+    users: int
+    greedy: int
+    chosen: SimulatedMean
+    popular: SimulatedMean
+
+
+def simulate_coverage(ready: ReleasePlan, table: pl.LazyFrame, releases: int = SIMULATED_ON_TABLE) -> CoverageReach:
+    """Return how many users of a public table a planned :class:`Coverage` reaches, by simulated releases.
+
+    Candidates of which only the number is known are the items of the table, and others that nobody has.
+
+    Args:
+        ready: The plan of a :class:`Coverage`.
+        table: A public or made-up table with its columns of users and items. Never the private table.
+        releases: The number of simulated releases.
+
+    Raises:
+        DataError: The table lacks a column, or one has another type.
+        ParameterError: The table has more items than there are candidates.
+    """
+    import polars as pl
+
+    question: Any = ready.question
+    query, columns = ready.plan.query, ready.plan.query.unit.columns
+    rows = columns.prepare_rows(table)
+    schema = columns.table_domain.validate(rows).collect_schema()
+    kind = int if schema[columns.item].is_integer() else str
+    pairs = rows.select(columns.user, pl.col(columns.item).cast(pl.String)).drop_nulls().unique().collect()
+    if question.item_list is None:
+        held = map(kind, pairs[columns.item].unique().sort())
+        question = replace(question, candidates=_add_absent_items(list(held), kind, query.task.n_candidates))
+
+    def select_pairs(items: Iterable[Any]) -> pl.DataFrame:
+        names = pl.Series([str(kind(one)) for one in items], dtype=pl.String)
+        found: pl.DataFrame = pairs.filter(pl.col(columns.item).is_in(names.implode()))
+        return found
+
+    pairs = select_pairs(question.item_list or ())
+    popular = TopK.build({**given_options(question), "release": "set"})
+    no_noise = query.task.build_measurement(query.unit, query.budget.measure, 0.0)
+
+    def release_often(asked: Any, plan: Plan[Any, Any], times: int) -> NDArray[np.float64]:
+        drawn = make_repeat(asked.bind(plan, rows, schema).measurement, times=times)(rows)
+        return np.array([select_pairs(one)[columns.user].n_unique() for one in drawn], dtype=np.float64)
+
+    return CoverageReach(
+        users=pairs[columns.user].n_unique(),
+        greedy=int(release_often(question, replace(ready.plan, measurement=no_noise), 1)[0]),
+        chosen=SimulatedMean.from_values(release_often(question, ready.plan, releases)),
+        popular=SimulatedMean.from_values(release_often(popular, popular.plan().plan, releases)),
+    )
+
+
+def _add_absent_items(items: list[Any], kind: type, n_candidates: int) -> list[Any]:
+    """Return the items of a table, followed by others of this type up to the number of candidates."""
+    if len(items) > n_candidates:
+        raise ParameterError(named("--like: the table has more items than --candidates: give the list, or a larger N"))
+    known = set(items)
+    absent = (one for one in map(kind, itertools.count()) if one not in known)
+    return [*items, *itertools.islice(absent, n_candidates - len(items))]

@@ -169,6 +169,7 @@ class Question(OptionGroup):
 
     ``own_delta``: its measurement has a delta of its own. ``exact_number``: it releases as many items as asked for.
     ``numbers``: it releases numbers instead of items. ``mechanisms`` are the mechanisms of its records.
+    ``tried_on``: the public data on which a plan can be tried, ``"counts"`` or ``"table"``.
 
     Budget:
         alpha (ALPHA, rare): Failure probability of accuracy guarantees.
@@ -183,7 +184,7 @@ class Question(OptionGroup):
     own_delta: ClassVar[bool] = False
     exact_number: ClassVar[bool] = False
     numbers: ClassVar[bool] = False
-    comparable: ClassVar[bool] = False
+    tried_on: ClassVar[str] = ""
 
     unit: TableUnit = field(default_factory=TableUnit)
     budget: PrivacyBudget = field(default_factory=PrivacyBudget)

@@ -107,6 +107,7 @@ class Coverage(ListedQuestion):
     release_example: ClassVar[str] = "--item book --candidates books.txt --k 10 --epsilon 1 --delta 1e-5"
     mechanisms: ClassVar[tuple[str, ...]] = (CoverageTask.name,)
     exact_number: ClassVar[bool] = True
+    tried_on: ClassVar[str] = "table"
 
     def task(self) -> CoverageTask:
         return CoverageTask(self.required_k, self.required_candidates)

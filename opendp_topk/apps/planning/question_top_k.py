@@ -45,7 +45,7 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
     plan_example: ClassVar[str] = "--k 10 --candidates 5000 --epsilon 1"
     release_example: ClassVar[str] = "--item book --candidates books.txt --k 10 --epsilon 1"
     exact_number: ClassVar[bool] = True
-    comparable: ClassVar[bool] = True
+    tried_on: ClassVar[str] = "counts"
 
     def task(self) -> TopKTask:
         kind, few = checks.require_choice(named("--release"), self.release, RELEASES), self.max_items is not None
