@@ -44,7 +44,10 @@ class Memberships:
         """Return all users of all items, and for each item where its users begin; after the last one their number."""
         users = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
         ends = np.cumsum(np.bincount(self.items, minlength=self.size))
-        return users[np.argsort(self.items, kind="stable")], np.append(0, ends)  # [users-of-items]
+        users += self.items.astype(np.int64) << 32
+        users.sort()
+        users &= 0xFFFFFFFF
+        return users, np.append(0, ends)  # [users-of-items]
 
 
 def read_memberships(rows: Rows, candidates: Sequence[int] | Sequence[str]) -> Memberships:
@@ -68,15 +71,16 @@ def read_memberships(rows: Rows, candidates: Sequence[int] | Sequence[str]) -> M
 
 
 def _read_parts(rows: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any]) -> Memberships:
-    import narwhals as nw
+    import polars as pl
 
     items, lengths = [], []
     for part in iterate_user_parts(rows, "user", "item"):  # [parts]
         known = _collect_streaming(part.drop_nulls())  # [known-rows]
-        pairs = join_places(known, "item", kind, candidates, "place").select("user", "place").unique()  # [pairs]
-        by_user = pairs.group_by("user").agg(nw.len().alias("items")).sort("user")
-        lengths.append(by_user["items"].to_numpy().astype(np.int64))  # [lengths]
-        items.append(pairs.sort("user")["place"].to_numpy().astype(np.int32))  # [in-order]
+        listed: pl.DataFrame = join_places(known, "item", kind, candidates, "place").to_native()
+        by_user = listed.lazy().group_by("user").agg(pl.col("place").unique())  # [each-once]
+        held = by_user.collect(engine="streaming")["place"]
+        lengths.append(held.list.len().to_numpy().astype(np.int64))  # [lengths]
+        items.append(held.explode().to_numpy().astype(np.int32))  # [in-order]
     starts = np.append(0, np.cumsum(np.concatenate(lengths)))
     require_below(len(starts), 32, "users")  # [check-users]
     return Memberships(len(candidates), np.concatenate(items), starts)
