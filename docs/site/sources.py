@@ -51,8 +51,8 @@ _ORDER = {
 }  # what is read first; pages that are not listed come last
 _WORDS = ("glossary",)
 _EVIDENCE = (
-    *("experiments", "benchmarks", "tightness", "audited", "machine_checked", "mutation"),
-    *("threat_model", "timing", "nist_hazards"),
+    *("experiments", "benchmarks", "tightness", "audited", "machine_checked", "checked_race", "mutation"),
+    *("threat_model", "assumptions", "timing", "nist_hazards"),
 )
 
 
