@@ -86,8 +86,8 @@ def make_top_k_coverage(
         is in Spark.
 
     Runtime:
-        The table is read once, and each pair of a user and a candidate twice more in all k choices together. They take
-        about 30 bytes of memory each, users 9 bytes, and each choice O(d) time.
+        The table is read once, in about the memory of a count of its distinct rows. Each pair of a user and a candidate
+        is read twice more in all k choices together, and takes about 30 bytes, a user 9. Each choice takes O(d) time.
 
     Proof: proofs/measurements/top_k_coverage.tex
 
