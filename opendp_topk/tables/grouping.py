@@ -20,6 +20,7 @@ from .spark import count_cells, count_outside, split_spark_groups, sum_weights
 
 if TYPE_CHECKING:
     import narwhals as nw
+    import polars as pl
     from pyspark.sql import DataFrame
 
 
@@ -186,17 +187,40 @@ def _count_part(
     """Return the counts of one part."""
     import narwhals as nw
 
-    if "String" not in types:
-        users, items, held = (known[role].to_numpy() for role in ("user", "item", "group"))
-        if {column.dtype.kind for column in (users, items, held)} <= {"i", "u"}:
-            packed = count_packed_cells(users, items, held, groups, candidates, most)  # [packed]
-            if packed is not None:
-                return packed
+    numbered = _number_strings(known, types, groups, candidates)
+    users, items, held = (numbered[role].to_numpy() for role in ("user", "item", "group"))
+    if {column.dtype.kind for column in (users, items, held)} <= {"i", "u"}:
+        listed, wanted = (
+            range(len(one)) if kind == "String" else one for one, kind in ((groups, types[2]), (candidates, types[1]))
+        )
+        packed = count_packed_cells(users, items, held, listed, wanted, most)  # [packed]
+        if packed is not None:
+            return packed
     kept = _rows_of_first_groups(known, types, groups, most).filter(~nw.col("item").is_null())
     found = join_places(kept, "item", types[1], candidates, "at").select("user", "place", "at").unique()  # [distinct]
     return count_repeated_cells(
         found["place"].to_numpy() * len(candidates) + found["at"].to_numpy(), len(candidates)
     )  # [cells]
+
+
+def _number_strings(
+    known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any]
+) -> pl.DataFrame:
+    """Return the rows with numbers for strings: users in any order, groups and items by their lists, others as -1."""
+    import polars as pl
+
+    numbered: pl.DataFrame = known.to_native()
+    for role, kind, listed in (("group", types[2], groups), ("item", types[1], candidates)):
+        if kind == "String":
+            places = pl.LazyFrame({role: listed, "place": range(len(listed))}, {role: pl.String, "place": pl.Int64})
+            joined = numbered.lazy().join(places, on=role, how="left")  # [place-in-list]
+            placed = joined.with_columns(pl.col("place").fill_null(-1).alias(role)).drop("place")  # [not-listed]
+            numbered = placed.collect(engine="streaming")
+    if types[0] == "String":
+        users = numbered.lazy().select(pl.col("user").unique()).with_row_index("number")  # [user-numbers]
+        numbered = numbered.lazy().join(users, on="user").collect(engine="streaming")  # [number-of-user]
+        numbered = numbered.drop("user").rename({"number": "user"})
+    return numbered
 
 
 # end-proof-region: count_by_group

@@ -304,6 +304,33 @@ def test_items_that_are_no_candidates_give_a_user_a_home(monkeypatch: pytest.Mon
         assert count_by_group(DOMAIN.validate(frame), [7, 8], [5]).dense_counts(0, 2).tolist() == [[0], [1]]
 
 
+@pytest.mark.quick(packs=True, strings=(True, True, True))
+@pytest.mark.parametrize("strings", list(itertools.product([False, True], repeat=3)), ids=str)
+@pytest.mark.parametrize("packs", [True, False])
+def test_columns_of_unlike_kinds_are_counted(
+    strings: tuple[bool, ...], packs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers that strings have in the library are never those that they have here."""
+    draw, called = random.Random(str(strings)), []
+    packing = packed.count_packed_cells
+
+    def count_or_decline(*given: Any) -> Any:
+        called.append(packing(*given))
+        return called[-1] if packs else None
+
+    monkeypatch.setattr(grouping, "count_packed_cells", count_or_decline)
+    kinds = [(lambda one: None if one is None else f"{9 - one}") if text else (lambda one: one) for text in strings]
+    groups, candidates = ([kinds[at](one) for one in (3, 1, 2, 8)] for at in (2, 1))
+    for most in (1, 2):
+        numbers = [(draw.randrange(40), draw.choice([*range(6), None]), draw.randrange(6)) for _ in range(90)]
+        rows = [tuple(kind(one) for kind, one in zip(kinds, row, strict=True)) for row in numbers]
+        frame = pl.DataFrame(rows, ["member", "work", "seen"], orient="row")
+        found = count_by_group(DOMAIN.validate(frame), groups, candidates, most).dense_counts(0, 4).tolist()
+        assert found == reference(rows, groups, candidates, most)
+        assert sum(map(sum, found)) > 3
+    assert len(called) == (2 if strings[1] else 0)
+
+
 def test_candidates_of_the_other_kind_are_refused() -> None:
     frame = pl.DataFrame({"member": [SENTINEL_INT], "work": [SENTINEL_TEXT], "seen": [1]})
     raises_exactly(DataTypeError, lambda: count_by_group(DOMAIN.validate(frame), [1], [1]), "'work' contains strings")
