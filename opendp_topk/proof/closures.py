@@ -68,7 +68,6 @@ class CodeHash:
 
     @property
     def source_file(self) -> str:
-        """The file of the region below the package."""
         return region_file(self.region)
 
     @property
@@ -98,7 +97,6 @@ def compute_code_hash(document: str, name: str) -> str:
 
 
 def short_sha256(text: str) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

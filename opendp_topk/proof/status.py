@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,11 +57,8 @@ def other_foundations(name: str) -> list[str]:
 
     Empty if ``name`` has no supporting documents.
     """
-    return (
-        sorted({name, *library.document_foundations(name)} - set(supporting_documents(name)))
-        if supporting_documents(name)
-        else []
-    )
+    support = set(supporting_documents(name))
+    return sorted({name, *library.document_foundations(name)} - support) if support else []
 
 
 @library.remembered
@@ -97,9 +93,10 @@ def _split_statement_blocks(name: str) -> tuple[dict[str, str], dict[str, str], 
     blocks: dict[str, list[str]] = defaultdict(list)
     homes: dict[str, str] = {}
     common, at, last = [], 0, ""
-    for kind, title, inner, start, end in _find_blocks(text):
-        common.append(text[at:start])
-        at = end
+    for block in _BLOCK.finditer(text):
+        kind, title, inner = block[1], block[2] or "", block[3]
+        common.append(text[at : block.start()])
+        at = block.end()
         if kind != "proof":
             last = next(iter(_split_labels(_LABEL, inner)), "")
         proved = _split_labels(_CITED, title) if kind == "proof" and _CITED.search(title) else [last]
@@ -113,10 +110,6 @@ def _split_statement_blocks(name: str) -> tuple[dict[str, str], dict[str, str], 
         dict.fromkeys(_split_labels(_LABEL, between), "") | homes,
         between,
     )
-
-
-def _find_blocks(text: str) -> Iterable[tuple[str, str, str, int, int]]:
-    return ((found[1], found[2] or "", found[3], found.start(), found.end()) for found in _BLOCK.finditer(text))
 
 
 def _split_labels(pattern: re.Pattern[str], text: str) -> list[str]:
@@ -198,11 +191,8 @@ def _required_documents(name: str) -> list[str]:
 def _derive_finding(name: str) -> findings.Finding:
     """Derive if a document's code hashes are current and the statements on which it relies kept their meaning."""
     try:
-        current = (
-            bool(code_hashes(name))
-            and all(pin.is_current for pin in code_hashes(name))
-            and not drifted_statements(name)
-        )
+        pins = code_hashes(name)
+        current = bool(pins) and all(pin.is_current for pin in pins) and not drifted_statements(name)
         texts = hashed_code_texts(name)
     except ProofError:
         return findings.Finding(False, "")

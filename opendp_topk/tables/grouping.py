@@ -183,7 +183,6 @@ def _count_cells_in_spark(
 def _count_part(
     known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any], most: int
 ) -> CountsByGroup:
-    """Return the counts of one part."""
     import narwhals as nw
 
     if "String" not in types:

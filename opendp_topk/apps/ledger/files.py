@@ -171,9 +171,8 @@ class FileLog:
         later ones.
         """
         with self._open_file(os.O_RDWR) as other:  # before the write, so it reports every disk error
-            self._remember_record(
-                self._read_last_record(other.fileno())[0]
-            )  # records of others are read before locking, so others wait less
+            # Records of others are read before locking, so others wait less.
+            self._remember_record(self._read_last_record(other.fileno())[0])
             made = self._run_on_locked_file(
                 lambda handle: self._append_record(handle, make), other.fileno(), charges=durable
             )

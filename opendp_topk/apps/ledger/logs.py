@@ -106,14 +106,12 @@ class LogSnapshot:
         return self._last
 
     def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
-        """Yield the records of the log, up to the snapshot."""
         for record in self._log.iter_records(after, holding):
             if record.number > self._last.number:
                 return
             yield record
 
     def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
-        """Return the result of the log's ``find_first_record``, up to the snapshot."""
         found = self._log.find_first_record(reached)
         return None if found is None or found.number > self._last.number else found
 
@@ -121,7 +119,6 @@ class LogSnapshot:
         return self._log.storage_flaws()
 
     def sync_records(self) -> Record:
-        """Return the last record of the snapshot, which is on disk."""
         return self._last
 
     def close(self) -> None:

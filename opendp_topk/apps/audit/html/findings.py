@@ -35,11 +35,9 @@ class Finding:
 
 
 def collect_findings(budget: int, progress: Callable[[int, int], None] = lambda done, total: None) -> list[Finding]:
-    """Return all shipped mechanisms, measures and kinds of neighbour.
+    """Return all shipped mechanisms, measures and kinds of neighbour; ``budget`` is as for :func:`shipped.verify_all`.
 
-    Args:
-        budget: The largest number of pairs to try for each row; the two likeliest are always tried.
-        progress: Called with the number of finished rows and the number of all rows.
+    ``progress`` is called with the number of finished rows and the number of all rows.
     """
     examples = list(shipped.shipped_examples())
     found: list[Finding] = []
@@ -86,7 +84,6 @@ def _make_row(example: shipped.Example, report: Report | None) -> Finding:
 
 
 def _format_value(value: Any) -> str:
-    """Return a value with floats to six digits."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_format_value, value))})"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

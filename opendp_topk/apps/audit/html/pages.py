@@ -13,13 +13,7 @@ from ..audited import Audited
 
 
 def render_audit(name: str, found: Audited, again: str | None = None) -> str:
-    """Return the page of an audit by samples: the verdict, its reasons, and the most likely releases.
-
-    Args:
-        name: The function.
-        found: The result of the audit.
-        again: The command that repeats the audit.
-    """
+    """Return the page of an audit of the function ``name`` by samples; ``again`` is the command that repeats it."""
     verdict, *facts = (line.split(": ", 1) for line in found.lines)
     outcomes = [
         (one.event.removeprefix("the release is "), (one.first, one.second), _log_ratio_text(one.first, one.second))
@@ -36,21 +30,13 @@ def _log_ratio_text(first: int, second: int) -> str:
 
 
 def render_page(template: str, **values: Any) -> str:
-    """Return a page; every value that is put into it is escaped.
-
-    Raises:
-        MissingExtraError: Jinja2 is not installed.
-    """
+    """Return a page; every value that is put into it is escaped."""
     return str(template_environment().get_template(template).render(values))
 
 
 @functools.cache
 def template_environment() -> Any:
-    """Return the environment of the templates.
-
-    Raises:
-        MissingExtraError: Jinja2 is not installed.
-    """
+    """Return the environment of the templates. Raise MissingExtraError if Jinja2 is not installed."""
     need, extra = "HTML pages of audits require jinja2", "opendp_topk[cli]"
     jinja2, markup = import_extra("jinja2", need, extra), import_extra("markupsafe", need, extra).Markup
     return jinja2.Environment(

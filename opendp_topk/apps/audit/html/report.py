@@ -42,12 +42,10 @@ class ReportContent:
 
     @property
     def refuted(self) -> list[Finding]:
-        """The rows whose claim is refuted by a pair of neighbours."""
         return [one for one in self.findings if one.verdict == FAILS]
 
     @property
     def verified_text(self) -> str:
-        """Return how many maps were verified, and with which results."""
         maps = sum(one.verdict != NO_DISTRIBUTION for one in self.findings)
         untested = sum(one.verdict == NOT_TESTED for one in self.findings)
         return f"{maps} maps, of which {len(self.refuted)} fail and {untested} not tested"
@@ -70,28 +68,9 @@ def write_report(
 ) -> ReportContent:
     """Verify all shipped mechanisms, and write the foundations of every claim as pages, starting at ``index.html``.
 
-    Args:
-        folder: Created if it does not exist. Nothing is written before everything is computed.
-        signoffs: A file of sign-offs. Default: None.
-        pdf: Also build the documents as PDFs, if TeX is installed. The pages contain their LaTeX in any case.
-            Default: False.
-        force: Write into a folder that is not empty: files of the report are replaced, others are left as they are.
-            Default: False.
-        budget: The largest number of pairs of neighbours that the verifier tries for each row; the two likeliest are
-            always tried. Default: 12.
-        on: The date on the pages. Default: today. All else depends only on the installed versions.
-        progress: Called with the current task, the number of its finished parts, and the number of all its parts.
-
-    Returns:
-        The content of the pages.
-
-    Raises:
-        ParameterError: The folder is not empty, and ``force`` is not given.
-        TableError: ``signoffs`` cannot be read, or the folder cannot be written.
-        MissingExtraError: Jinja2 is not installed.
-
-    Runtime:
-        About a minute, and a few more with PDFs.
+    The options are those of ``opendp-topk audit report``. Nothing is written before everything is computed. PDFs are
+    built only if TeX is installed. ``on`` is the date on the pages, by default today; all else depends only on the
+    installed versions. ``progress`` is called with the current task, and the numbers of its finished and of all parts.
     """
     target = Path(folder)
     checks.require_positive_int("budget", budget)
@@ -117,20 +96,15 @@ def render_pages(content: ReportContent) -> dict[str, str]:
     import opendp_topk
 
     same = {"content": content, "stem": page_stem}
-    docs = {one.constructor: inspect.getdoc(getattr(opendp_topk, one.constructor)) or "" for one in content.claims}
-    return (
-        {"index.html": render_page("index.html", up="", docs=docs, **same)}
-        | {
-            f"claims/{one.constructor}.html": render_page(
-                "claim.html", up="../", claim=one, doc=docs[one.constructor], **same
-            )
-            for one in content.claims
-        }
-        | {
-            f"documents/{page_stem(one.name)}.html": render_page("document.html", up="../", document=one, **same)
-            for one in content.documents.values()
-        }
-    )
+    claims = {one.constructor: one for one in content.claims}
+    docs = {name: inspect.getdoc(getattr(opendp_topk, name)) or "" for name in claims}
+    pages = {"index.html": render_page("index.html", up="", docs=docs, **same)}
+    for name, doc in docs.items():
+        pages[f"claims/{name}.html"] = render_page("claim.html", up="../", claim=claims[name], doc=doc, **same)
+    for name, document in content.documents.items():
+        page = render_page("document.html", up="../", document=document, **same)
+        pages[f"documents/{page_stem(name)}.html"] = page
+    return pages
 
 
 def page_stem(name: str) -> str:
@@ -148,9 +122,8 @@ def _build_pdfs(content: ReportContent, progress: Progress) -> None:
             return error
 
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(_JOBS) as pool:
-        for done, (name, made) in enumerate(
-            zip(content.documents, pool.map(build, content.documents), strict=True), start=1
-        ):
+        built = zip(content.documents, pool.map(build, content.documents), strict=True)
+        for done, (name, made) in enumerate(built, start=1):
             if isinstance(made, bytes):
                 content.pdfs[name] = made
             else:
@@ -166,13 +139,12 @@ def _require_empty_folder(target: Path, force: bool) -> None:
 
 
 def _write_files(target: Path, files: dict[str, bytes]) -> None:
-    reason = ""
     try:
         for name, content in files.items():
             path = target / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, content, replace=True)
+        return
     except OSError as error:
         reason = error.strerror or type(error).__name__
-    if reason:
-        raise TableError(f"the report could not be written to {os.fspath(target)!r}: {reason}")
+    raise TableError(f"the report could not be written to {os.fspath(target)!r}: {reason}")
