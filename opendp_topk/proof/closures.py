@@ -72,7 +72,6 @@ class CodeHash:
 
     @property
     def is_current(self) -> bool:
-        """True if the installed source still has this hash."""
         return self.current_digest == self.digest
 
     @property
@@ -92,7 +91,6 @@ _pins_in = functools.cache(_PIN.findall)
 
 
 def compute_code_hash(document: str, name: str) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of :func:`hashed_code_text`, with the same errors."""
     return short_sha256(hashed_code_text(document, name))
 
 

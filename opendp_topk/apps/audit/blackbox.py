@@ -358,10 +358,7 @@ def describe_event(reading: Reading, cells: Sequence[Hashable]) -> str:
 
 
 class SortedCollection(tuple[Any, ...]):
-    """The elements of a set or the items of a dictionary, sorted.
-
-    ``came`` is the kind of collection and the order that the elements had.
-    """
+    """The sorted elements of a set or items of a dictionary; ``came`` is its kind, and the order that they had."""
 
     came: tuple[str, tuple[int, ...]]
 

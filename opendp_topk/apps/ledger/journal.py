@@ -198,10 +198,7 @@ class Journal:
         return made
 
     def settle(self, number: int, state: str, record: str | None = None) -> None:
-        """Mark a reserved entry as released or failed. Nothing is refunded.
-
-        ``record`` is the digest of the release's record, if one is kept.
-        """
+        """See :meth:`Ledger.settle`. ``record`` is the digest of the release's record, if one is kept."""
 
         def build_state_record(last: Record) -> str:
             told = {"kind": "state", "of": number, "state": state, "time": utc_timestamp(), "operator": self.operator}

@@ -22,7 +22,10 @@ class Log(Protocol):
     place: str
 
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
-        """Append the result of ``make`` on the last record, and return when it is on the disk."""
+        """Append the text that ``make`` returns for the last record, and return once it is on disk.
+
+        If ``durable`` is false, it may be lost if the machine or the server fails, alone or with later records.
+        """
 
     def first_record(self) -> Record:
         """Return the record with which the ledger was created."""
@@ -126,5 +129,4 @@ class LogSnapshot:
 
 
 def snapshot_log(log: Any) -> Log:
-    """Return a :class:`LogSnapshot` of ``log``; ``log`` itself if it is one."""
     return log if isinstance(log, LogSnapshot) else LogSnapshot(log)

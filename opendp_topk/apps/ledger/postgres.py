@@ -335,10 +335,9 @@ class PostgresLog:
     # proof-region: postgres
     @convert_to_ledger_error("written")
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
-        """Append the text that ``make`` returns for the last record, and return once it is on disk.
+        """See :class:`Log`. ``make`` may be called again if another process was first.
 
-        ``make`` may be called again if another process was first. If ``durable`` is false, the record may be lost if
-        the server fails, alone or with later ones. A ledger that is not bound to a server is bound to this one first.
+        A ledger that is not bound to a server is bound to this one first.
         """
         bound = False
 

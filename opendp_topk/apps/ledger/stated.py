@@ -149,7 +149,6 @@ TITLES = {name: name.replace("_", " ") for name in sorted(LINES)}  # titles on p
 
 
 def validate_metadata(words: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the lines that are stated, after checking each."""
     return {name: validate_name(name, word) for name, word in words.items() if word is not None}
 
 

@@ -17,10 +17,7 @@ NO_DISTRIBUTION = "no distribution"
 
 @dataclass(frozen=True)
 class Finding:
-    """One row: a shipped mechanism under one measure and metric, in texts and numbers.
-
-    ``verdict`` is that of the verifier, or :data:`NO_DISTRIBUTION` if the mechanism declares none to verify.
-    """
+    """A shipped mechanism under one measure and metric; ``verdict`` is the verifier's or :data:`NO_DISTRIBUTION`."""
 
     constructor: str
     measure: str

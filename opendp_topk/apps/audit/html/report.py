@@ -1,9 +1,11 @@
-"""The report as a folder of pages that any browser shows without a network."""
+"""Pages of audits (Jinja2), which any browser shows without a network: of one audit, and the report as a folder."""
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import inspect
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterable
@@ -11,15 +13,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from ....errors import ParameterError, ProofError, TableError, checks
+from ....errors.extras import import_extra
 from ....errors.files import write_atomically
+from ....markup.foreign import escape_html
 from ....proof import latex
+from ..audited import Audited
 from ..registry import Claim, proofs, tests_are_here
 from ..report import FAILS, NOT_TESTED
 from .documents import ProofDocument, load_documents
 from .findings import NO_DISTRIBUTION, Finding, collect_findings
-from .pages import render_page, template_environment
 
 Progress = Callable[[str, int, int], None]
 _JOBS = 2  # builds of LaTeX at a time: each uses a core
@@ -68,7 +73,7 @@ def write_report(
 ) -> ReportContent:
     """Verify all shipped mechanisms, and write the foundations of every claim as pages, starting at ``index.html``.
 
-    The options are those of ``opendp-topk audit report``. Nothing is written before everything is computed. PDFs are
+    The options are those of ``opendp-topk audit --html``. Nothing is written before everything is computed. PDFs are
     built only if TeX is installed. ``on`` is the date on the pages, by default today; all else depends only on the
     installed versions. ``progress`` is called with the current task, and the numbers of its finished and of all parts.
     """
@@ -148,3 +153,40 @@ def _write_files(target: Path, files: dict[str, bytes]) -> None:
     except OSError as error:
         reason = error.strerror or type(error).__name__
     raise TableError(f"the report could not be written to {os.fspath(target)!r}: {reason}")
+
+
+def render_audit(name: str, found: Audited, again: str | None = None) -> str:
+    """Return the page of an audit of the function ``name`` by samples; ``again`` is the command that repeats it."""
+    verdict, *facts = (line.split(": ", 1) for line in found.lines)
+    outcomes = [
+        (one.event.removeprefix("the release is "), (one.first, one.second), _log_ratio_text(one.first, one.second))
+        for one in found.found.estimate.outcomes
+    ]
+    of = found.found.estimate.outcomes[0].of
+    return render_page("audited.html", name=name, verdict=verdict, facts=facts, again=again, outcomes=outcomes, of=of)
+
+
+def _log_ratio_text(first: int, second: int) -> str:
+    if not first or not second:
+        return "∞" if first else "-∞"
+    return f"{math.log(first / second):.2f}"
+
+
+def render_page(template: str, **values: Any) -> str:
+    """Return a page; every value that is put into it is escaped."""
+    return str(template_environment().get_template(template).render(values))
+
+
+@functools.cache
+def template_environment() -> Any:
+    """Return the environment of the templates. Raise MissingExtraError if Jinja2 is not installed."""
+    need, extra = "HTML pages of audits require jinja2", "opendp_topk[cli]"
+    jinja2, markup = import_extra("jinja2", need, extra), import_extra("markupsafe", need, extra).Markup
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: value if isinstance(value, markup) else markup(escape_html(value)),
+    )
