@@ -20,15 +20,6 @@ from ..errors.extras import LOADING
 from ..markup import elements
 from . import findings, library
 from .closures import code_hashes, hashed_code_texts
-from .library import (
-    Relation,
-    document_foundations,
-    document_names,
-    document_path,
-    document_text,
-    find_relations,
-    remembered,
-)
 from .readings import drifted_statements
 
 PRIVACY = "privacy"
@@ -62,9 +53,9 @@ def other_foundations(name: str) -> list[str]:
 
 
 @library.remembered
-def supporting_statements(name: str, label: str) -> list[Relation]:
+def supporting_statements(name: str, label: str) -> list[library.Relation]:
     """Return a statement and all statements that it relies on, as pairs of a document and a label, sorted."""
-    found: set[Relation] = set()
+    found: set[library.Relation] = set()
     waiting = [(name, label)]
     while waiting:
         one = waiting.pop()
@@ -75,7 +66,7 @@ def supporting_statements(name: str, label: str) -> list[Relation]:
 
 
 @library.remembered
-def _statement_citations(name: str, label: str) -> set[Relation]:
+def _statement_citations(name: str, label: str) -> set[library.Relation]:
     """Return the citations of one statement and of the common text.
 
     If the label is unknown, return all citations in the document; if it is in the common text, only those of that text.
@@ -83,7 +74,7 @@ def _statement_citations(name: str, label: str) -> set[Relation]:
     blocks, homes, common = _split_statement_blocks(name)
     cited = [blocks[home] for home in ([homes[label]] if label in homes else blocks) if home]
     own = {(name, home) for text in cited for one in _split_labels(_CITED, text) if (home := homes.get(one))}
-    return own | {one for text in [common, *cited] for one in find_relations(text)}
+    return own | {one for text in [common, *cited] for one in library.find_relations(text)}
 
 
 @library.remembered
@@ -137,7 +128,7 @@ class Proof:
     @property
     def path(self) -> Path | None:
         """The LaTeX document, in a checkout or in an installed wheel; None if there is none."""
-        return None if self.name is None else document_path(self.name)
+        return None if self.name is None else library.document_path(self.name)
 
     @property
     def status(self) -> str:
@@ -173,9 +164,9 @@ def _document_status(name: str) -> str:
         return _derive_status(name)
 
 
-@remembered
+@library.remembered
 def _derive_status(name: str) -> str:
-    if document_path(name) is None:
+    if library.document_path(name) is None:
         return "missing"
     if not findings.sources_digest():
         return "stale"
@@ -185,7 +176,8 @@ def _derive_status(name: str) -> str:
 
 
 def _required_documents(name: str) -> list[str]:
-    return list(dict.fromkeys([name, *document_foundations(name), *([_THROUGH] if document_path(_THROUGH) else [])]))
+    through = [_THROUGH] if library.document_path(_THROUGH) else []
+    return list(dict.fromkeys([name, *library.document_foundations(name), *through]))
 
 
 def _derive_finding(name: str) -> findings.Finding:
@@ -201,13 +193,13 @@ def _derive_finding(name: str) -> findings.Finding:
 
 def derive_all_findings() -> findings.Found:
     """Return the findings of all documents, without stored ones."""
-    return {name: _derive_finding(name) for name in document_names()}
+    return {name: _derive_finding(name) for name in library.document_names()}
 
 
 def claim_digest(name: str) -> str:
     """Return the digest that a sign-off of ``name`` is for: of the text and code of it and its foundations."""
     whole, needed = hashlib.sha256(), _required_documents(name)
-    texts = {one: document_text(one) for one in needed}
+    texts = {one: library.document_text(one) for one in needed}
     with LOADING:
         found = findings.load_or_derive_findings(needed, _derive_finding)
     for one in needed:

@@ -19,8 +19,7 @@ from ...numerics.arithmetic import round_up, to_fraction
 from ...spaces.costs import conversion_overhead
 from ...spaces.curves.closed_forms import UpToDelta, ZCDPBound, attack_accuracy, total_variation
 from ...spaces.curves.curve import PrivacyCurve
-from ...spaces.measures import Approximate, PrivacyProfile, without_delta
-from ...spaces.measures import ZeroConcentratedDivergence as Concentrating
+from ...spaces.measures import Approximate, PrivacyProfile, ZeroConcentratedDivergence, without_delta
 from .amounts import Amount, BudgetAccount, Filter, deserialize_amount, format_amount
 from .journal import Entry, utc_timestamp
 from .ledger import Ledger
@@ -211,7 +210,7 @@ def attack_accuracies(ledger: Ledger) -> tuple[float, float]:
 
 
 def _is_zcdp_ledger(ledger: Ledger) -> bool:
-    return ledger.measure != PrivacyProfile() and without_delta(ledger.measure) == Concentrating()
+    return ledger.measure != PrivacyProfile() and without_delta(ledger.measure) == ZeroConcentratedDivergence()
 
 
 def round_up_four_digits(number: float) -> str:
