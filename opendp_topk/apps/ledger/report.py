@@ -182,11 +182,11 @@ def entry_budget_shares(ledger: Ledger) -> dict[int, tuple[float, float]]:
     best = _counted_positions(journal.account, journal.total_spent())
     debits = (one for one in journal.log.iter_records() if one.fields["kind"] == "debit")
 
-    def share(record: Record, name: str) -> float:
+    def largest_share(record: Record, name: str) -> float:
         found, limit = deserialize_amount(record.fields[name]), journal.account.limit
         return max((float(found[at] / limit[at]) for at in best), default=0.0)
 
-    return {int(one.fields["entries"]): (share(one, "cost"), share(one, "spent")) for one in debits}
+    return {int(one.fields["entries"]): (largest_share(one, "cost"), largest_share(one, "spent")) for one in debits}
 
 
 def _counted_positions(account: BudgetAccount, spent: Amount) -> list[int]:
