@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opendp_topk.apps.audit.html import Finding, collect_findings
+from opendp_topk.apps.audit.html.findings import Finding, collect_findings
 from opendp_topk.apps.audit.registry import Claim
 
 _MEASURES = {"epsilon": "MaxDivergence", "range": "RangeDivergence", "rho": "ZeroConcentratedDivergence"}

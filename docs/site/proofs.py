@@ -18,7 +18,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from opendp_topk import proof
-from opendp_topk.apps.audit.html import PinnedRegion, ProofDocument, load_documents
+from opendp_topk.apps.audit.html.documents import PinnedRegion, ProofDocument, load_documents
 from opendp_topk.apps.audit.registry import proofs as registered
 from opendp_topk.proof import claim_digest
 

@@ -218,13 +218,11 @@ def candidate_remarks(candidates: Iterable[Hashable], *, column: str | None = No
         remarks.append("all candidates but the first are integers: a header line?")
     folded: dict[str, int] = {}
     kinds = {
-        "outer blanks": [number for number, item in texts.items() if item != item.strip()],
+        "outer blanks": [n for n, item in texts.items() if item != item.strip()],
         "invisible characters": [n for n, item in texts.items() if any(map(_is_unseen, item.strip()))],
-        "not in the Unicode form NFC": [
-            number for number, item in texts.items() if not unicodedata.is_normalized("NFC", item)
-        ],
+        "not in the Unicode form NFC": [n for n, item in texts.items() if not unicodedata.is_normalized("NFC", item)],
         "equal to an earlier candidate except for case": [
-            number for number, item in texts.items() if folded.setdefault(_fold_case(item), number) != number
+            n for n, item in texts.items() if folded.setdefault(_fold_case(item), n) != n
         ],
         "in quotes": [n for n, item in texts.items() if item[1:] and item[0] == item[-1] and item[0] in "\"'"],
         "a mix of numbers and texts": [

@@ -189,7 +189,6 @@ class Release:
 
 
 def released_fields(release: Release) -> dict[str, Any]:
-    """Return the fields that a release has, by name."""
     return {name: value for name, value in vars(release).items() if value is not None}
 
 

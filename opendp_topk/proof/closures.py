@@ -68,12 +68,10 @@ class CodeHash:
 
     @property
     def source_file(self) -> str:
-        """The file of the region below the package."""
         return region_file(self.region)
 
     @property
     def is_current(self) -> bool:
-        """True if the installed source still has this hash."""
         return self.current_digest == self.digest
 
     @property
@@ -93,12 +91,10 @@ _pins_in = functools.cache(_PIN.findall)
 
 
 def compute_code_hash(document: str, name: str) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of :func:`hashed_code_text`, with the same errors."""
     return short_sha256(hashed_code_text(document, name))
 
 
 def short_sha256(text: str) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -13,7 +13,6 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import proof
 from ..errors import MissingExtraError, ProofError
 from . import library
 from .closures import CodeHash, code_hashes
@@ -36,7 +35,6 @@ class NoteRow:
 
     @property
     def code_hash(self) -> CodeHash:
-        """The document's code hash of this region."""
         found = [pin for pin in code_hashes(self.document) if pin.region == self.region]
         if len(found) != 1:
             raise ProofError(f"{self.document}.tex must pin the region {self.region} once")
@@ -51,7 +49,6 @@ class NoteRow:
 
 
 def parse_note_rows(name: str) -> list[NoteRow]:
-    """Return the rows of a note's table, in order."""
     return [
         NoteRow(key, claim, document, label, held, tuple(tags.split()))
         for key, claim, document, label, held, tags in ROW.findall(library.document_text(name))
@@ -81,20 +78,19 @@ def missing_tex_message() -> str:
 
 def build_pdf(name: str, folder: str | os.PathLike[str] = ".") -> Path:
     """Build the document or note ``name``; return the path of its PDF, ``core-chaining.pdf`` for ``core/chaining``."""
-    pinned = proof.code_hashes(name)
-    missing = missing_tex_message()
-    if missing:
+    pinned = code_hashes(name)
+    if missing := missing_tex_message():
         raise MissingExtraError(missing)
     target = Path(folder) / f"{name.replace('/', '-')}.pdf"
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         room = Path(scratch)
-        text = (proof.documents_folder() / f"{name}.tex").read_text(encoding="utf-8")
+        text = (library.documents_folder() / f"{name}.tex").read_text(encoding="utf-8")
         if not text.startswith(_HEAD):
             raise ProofError(f"proofs/{name}.tex must begin with {_HEAD!r}")
         (room / "document.tex").write_text(text.replace(_HEAD, "%\n%\n", 1), encoding="utf-8")
         for number, pin in enumerate(pinned, start=1):
-            (room / f"pin-{number}.py").write_text(_escape_listing(proof.read_region(pin.region)), encoding="ascii")
+            (room / f"pin-{number}.py").write_text(_escape_listing(read_region(pin.region)), encoding="ascii")
             (room / f"pin-{number}.tex").write_text(
                 rf"\def\pinactual{{{pin.current_digest}}}\def\pinsource{{\detokenize{{{pin.source_file}}}}}\endinput",
                 encoding="ascii",
@@ -110,7 +106,7 @@ def _run_latex(name: str, room: Path) -> None:
 
     The first run only collects them and does not write a PDF.
     """
-    style = (proof.documents_folder() / "preamble.sty").read_text(encoding="utf-8")
+    style = (library.documents_folder() / "preamble.sty").read_text(encoding="utf-8")
     command = [f"-fmt={_dump_preloaded_format(style)}", "-halt-on-error"]
     done = _run_bibtex(room, style)
     if done is None or done.returncode == 0:
@@ -167,7 +163,7 @@ def _run_pdftex(room: Path, *options: str, jobname: str = "document") -> subproc
 
 def _run_tex_command(room: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """Run ``command`` in ``room``; the folder of the proofs is searched for inputs and for the bibliography."""
-    search = f".{os.pathsep}{proof.documents_folder()}{os.pathsep}"
+    search = f".{os.pathsep}{library.documents_folder()}{os.pathsep}"
     environment = os.environ | {
         "TEXINPUTS": search + os.environ.get("TEXINPUTS", ""),
         "BIBINPUTS": search + os.environ.get("BIBINPUTS", ""),
@@ -186,7 +182,6 @@ def _run_tex_command(room: Path, *command: str) -> subprocess.CompletedProcess[s
 
 
 def _row_location_macro(row: NoteRow) -> str:
-    """Return a LaTeX macro with the location of the code of a note's row."""
     return rf"\expandafter\def\csname region@{row.key}\endcsname{{\nolinkurl{{{row.code_location}}}}}" + "\n"
 
 

@@ -25,7 +25,6 @@ Relation = tuple[str, str]
 
 @functools.cache
 def strip_comments(text: str) -> str:
-    """Return the text of a document without its comments."""
     return "\n".join(_COMMENT.sub("", line) for line in text.splitlines())
 
 
@@ -55,7 +54,6 @@ def statement_text(text: str, label: str) -> str:
 
 @functools.cache
 def statement_digest(text: str, label: str) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of a statement."""
     return hashlib.sha256(statement_text(text, label).encode()).hexdigest()[:16]
 
 
@@ -85,7 +83,6 @@ def clear_cache() -> None:
 
 
 def package_folder() -> Path:
-    """Return the folder of the package whose code is proved."""
     return _PACKAGE
 
 

@@ -233,24 +233,17 @@ class NameResolver:
 
 def load_time_expressions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     """Yield the expressions that run with a statement, each with its kind: decorator, store, call or value."""
+    decorators = getattr(node, "decorator_list", [])
+    yield from ((one, "decorator") for one in decorators)
+    parts: list[ast.AST | None] = [*ast.iter_child_nodes(node)]
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        yield from ((one, "decorator") for one in getattr(node, "decorator_list", []))
-        parts: list[ast.AST | None] = [
-            *getattr(node, "decorator_list", []),
-            *node.args.defaults,
-            *node.args.kw_defaults,
-        ]
         given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+        parts = [*decorators, *node.args.defaults, *node.args.kw_defaults]
         parts += [one.annotation for one in given if one is not None] + [getattr(node, "returns", None)]
-    elif isinstance(node, ast.ClassDef):
-        yield from ((one, "decorator") for one in node.decorator_list)
-        parts = [*ast.iter_child_nodes(node)]
-    else:
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            yield node, "store"
-        elif isinstance(node, ast.expr):
-            yield node, "call" if isinstance(node, ast.Call) else "value"
-        parts = [*ast.iter_child_nodes(node)]
+    elif isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        yield node, "store"
+    elif isinstance(node, ast.expr):
+        yield node, "call" if isinstance(node, ast.Call) else "value"
     for one in parts:
         if one is not None:
             yield from load_time_expressions(one)

@@ -80,12 +80,10 @@ class MachineCheck:
 
 
 def machine_checks(name: str) -> list[MachineCheck]:
-    """Return the marks of the document ``name``, in its order."""
     return [MachineCheck(name, *found) for found in CHECKED.findall(library.document_text(name))]
 
 
 def machine_sources_folder() -> Path:
-    """Return the folder of the sources for the proof assistant."""
     return library.documents_folder() / "machine"
 
 

@@ -63,7 +63,6 @@ class Statement:
 
     @functools.cached_property
     def first_line(self) -> int:
-        """The number of its first line, decorators included."""
         return first_node_line(self.node)
 
     @functools.cached_property
@@ -180,10 +179,8 @@ def _parse_module(text: str, name: str, above: str) -> Module:
         for made in one.names:
             bound.setdefault(made, []).append(one)
     loose = tuple(one for one in statements if not one.names)
-    imports, loads = (
-        dict(_imported_origins(body, above)),
-        frozenset(_loaded_module_names(body if inner else importing, above)),
-    )
+    imports = dict(_imported_origins(body, above))
+    loads = frozenset(_loaded_module_names(body if inner else importing, above))
     return Module(name, statements, imports, bound, loose, loads, importing, above)
 
 
@@ -258,7 +255,6 @@ def is_foreign_import(node: ast.stmt) -> bool:
 
 
 def _module_origin(name: str) -> Origin:
-    """Return the origin of a module that is imported as a whole."""
     first, _, rest = name.partition(".")
     return Origin(rest, "") if first == NAME else Origin(None, name)
 
@@ -273,7 +269,6 @@ def _import_base(node: ast.ImportFrom, above: str) -> str | None:
 
 
 def binding_statements(origin: Origin) -> list[Statement]:
-    """Return the statements of the package that bind the name of an origin."""
     home = None if origin.module is None else find_module(origin.module)
     return home.bound.get(origin.name, []) if home else []
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 Chain = tuple[str, ...]
@@ -123,7 +124,6 @@ class _Form:
         self.pieces.append(")")
 
     def _spell_name(self, name: str, scope: _Scope, loaded: bool = False) -> str:
-        """Return the form of a name that is bound or read in a scope."""
         local = scope.seen.get(name)
         if local is not None:
             if local.number is None:
@@ -134,12 +134,6 @@ class _Form:
 
     def _write_name(self, node: ast.Name, scope: _Scope) -> None:
         self.pieces.append(f"(Name{self._spell_name(node.id, scope, isinstance(node.ctx, ast.Load))})")
-
-    def _write_named(self, node: ast.AST, scope: _Scope) -> None:
-        self._write_fields(node, scope, name=None)
-
-    def _write_match_mapping(self, node: ast.AST, scope: _Scope) -> None:
-        self._write_fields(node, scope, rest=None)
 
     def _write_function(self, node: _Function, scope: _Scope) -> None:
         self._write_fields(node, scope, name=None, body=scope.function_scope(parameter_names(node.args), node.body))
@@ -217,10 +211,8 @@ _WRITERS: dict[type[ast.AST], Callable[..., None]] = {
     ast.AsyncFunctionDef: _Form._write_function,
     ast.Lambda: _Form._write_lambda,
     ast.ClassDef: _Form._write_class,
-    ast.ExceptHandler: _Form._write_named,
-    ast.MatchAs: _Form._write_named,
-    ast.MatchStar: _Form._write_named,
-    ast.MatchMapping: _Form._write_match_mapping,
+    **dict.fromkeys((ast.ExceptHandler, ast.MatchAs, ast.MatchStar), partial(_Form._write_fields, name=None)),
+    ast.MatchMapping: partial(_Form._write_fields, rest=None),
     ast.Nonlocal: _Form._write_nonlocal,
     ast.AnnAssign: _Form._write_annotated_assign,
     ast.JoinedStr: _Form._write_formatted_string,
@@ -236,11 +228,8 @@ def nested_statements(node: ast.stmt) -> Iterator[ast.stmt]:
     while waiting:
         one = waiting.pop(0)
         if isinstance(one, ast.stmt):
-            yield from (
-                nested_statements(one)
-                if without_docstrings([one]) and not isinstance(one, ast.Import | ast.ImportFrom)
-                else ()
-            )
+            if without_docstrings([one]) and not isinstance(one, ast.Import | ast.ImportFrom):
+                yield from nested_statements(one)
         else:
             waiting[:0] = ast.iter_child_nodes(one)
 

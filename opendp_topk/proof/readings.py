@@ -79,7 +79,6 @@ def _parse_review_line(number: int, text: str) -> Line:
 
 
 def last_review(name: str) -> ReviewEntry | None:
-    """Return the last review of a document, or None if the log has none."""
     return next(
         (line for line in reversed(read_review_log()) if isinstance(line, ReviewEntry) and line.document == name), None
     )
@@ -92,11 +91,9 @@ def drifted_statements(name: str) -> list[str]:
 
 
 def _has_same_meaning(key: str, then: str | None, now: str | None) -> bool:
-    steps = (
-        [line for line in read_review_log() if isinstance(line, Rewording) and line.statement == key]
-        if then != now
-        else []
-    )
+    if then == now:
+        return True
+    steps = [line for line in read_review_log() if isinstance(line, Rewording) and line.statement == key]
     same = {then}
     while more := {step.new for step in steps if step.old in same} - same:
         same |= more

@@ -28,12 +28,10 @@ def read_region(name: str) -> str:
 
 
 def region_file(name: str) -> str:
-    """Return a region's file below the package, ``measurements/peeled_top_k.py``."""
     return locate_region(name).source
 
 
 def first_region_line(name: str) -> int:
-    """Return the line number of a region's first line in its file."""
     found = locate_region(name)
     return found.start + 1 + next((at for at, line in enumerate(found.lines) if line), 0)
 

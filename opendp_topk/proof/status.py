@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,15 +20,6 @@ from ..errors.extras import LOADING
 from ..markup import elements
 from . import findings, library
 from .closures import code_hashes, hashed_code_texts
-from .library import (
-    Relation,
-    document_foundations,
-    document_names,
-    document_path,
-    document_text,
-    find_relations,
-    remembered,
-)
 from .readings import drifted_statements
 
 PRIVACY = "privacy"
@@ -58,17 +48,14 @@ def other_foundations(name: str) -> list[str]:
 
     Empty if ``name`` has no supporting documents.
     """
-    return (
-        sorted({name, *library.document_foundations(name)} - set(supporting_documents(name)))
-        if supporting_documents(name)
-        else []
-    )
+    support = set(supporting_documents(name))
+    return sorted({name, *library.document_foundations(name)} - support) if support else []
 
 
 @library.remembered
-def supporting_statements(name: str, label: str) -> list[Relation]:
+def supporting_statements(name: str, label: str) -> list[library.Relation]:
     """Return a statement and all statements that it relies on, as pairs of a document and a label, sorted."""
-    found: set[Relation] = set()
+    found: set[library.Relation] = set()
     waiting = [(name, label)]
     while waiting:
         one = waiting.pop()
@@ -79,7 +66,7 @@ def supporting_statements(name: str, label: str) -> list[Relation]:
 
 
 @library.remembered
-def _statement_citations(name: str, label: str) -> set[Relation]:
+def _statement_citations(name: str, label: str) -> set[library.Relation]:
     """Return the citations of one statement and of the common text.
 
     If the label is unknown, return all citations in the document; if it is in the common text, only those of that text.
@@ -87,7 +74,7 @@ def _statement_citations(name: str, label: str) -> set[Relation]:
     blocks, homes, common = _split_statement_blocks(name)
     cited = [blocks[home] for home in ([homes[label]] if label in homes else blocks) if home]
     own = {(name, home) for text in cited for one in _split_labels(_CITED, text) if (home := homes.get(one))}
-    return own | {one for text in [common, *cited] for one in find_relations(text)}
+    return own | {one for text in [common, *cited] for one in library.find_relations(text)}
 
 
 @library.remembered
@@ -97,9 +84,10 @@ def _split_statement_blocks(name: str) -> tuple[dict[str, str], dict[str, str], 
     blocks: dict[str, list[str]] = defaultdict(list)
     homes: dict[str, str] = {}
     common, at, last = [], 0, ""
-    for kind, title, inner, start, end in _find_blocks(text):
-        common.append(text[at:start])
-        at = end
+    for block in _BLOCK.finditer(text):
+        kind, title, inner = block[1], block[2] or "", block[3]
+        common.append(text[at : block.start()])
+        at = block.end()
         if kind != "proof":
             last = next(iter(_split_labels(_LABEL, inner)), "")
         proved = _split_labels(_CITED, title) if kind == "proof" and _CITED.search(title) else [last]
@@ -113,10 +101,6 @@ def _split_statement_blocks(name: str) -> tuple[dict[str, str], dict[str, str], 
         dict.fromkeys(_split_labels(_LABEL, between), "") | homes,
         between,
     )
-
-
-def _find_blocks(text: str) -> Iterable[tuple[str, str, str, int, int]]:
-    return ((found[1], found[2] or "", found[3], found.start(), found.end()) for found in _BLOCK.finditer(text))
 
 
 def _split_labels(pattern: re.Pattern[str], text: str) -> list[str]:
@@ -144,7 +128,7 @@ class Proof:
     @property
     def path(self) -> Path | None:
         """The LaTeX document, in a checkout or in an installed wheel; None if there is none."""
-        return None if self.name is None else document_path(self.name)
+        return None if self.name is None else library.document_path(self.name)
 
     @property
     def status(self) -> str:
@@ -180,9 +164,9 @@ def _document_status(name: str) -> str:
         return _derive_status(name)
 
 
-@remembered
+@library.remembered
 def _derive_status(name: str) -> str:
-    if document_path(name) is None:
+    if library.document_path(name) is None:
         return "missing"
     if not findings.sources_digest():
         return "stale"
@@ -192,17 +176,15 @@ def _derive_status(name: str) -> str:
 
 
 def _required_documents(name: str) -> list[str]:
-    return list(dict.fromkeys([name, *document_foundations(name), *([_THROUGH] if document_path(_THROUGH) else [])]))
+    through = [_THROUGH] if library.document_path(_THROUGH) else []
+    return list(dict.fromkeys([name, *library.document_foundations(name), *through]))
 
 
 def _derive_finding(name: str) -> findings.Finding:
     """Derive if a document's code hashes are current and the statements on which it relies kept their meaning."""
     try:
-        current = (
-            bool(code_hashes(name))
-            and all(pin.is_current for pin in code_hashes(name))
-            and not drifted_statements(name)
-        )
+        pins = code_hashes(name)
+        current = bool(pins) and all(pin.is_current for pin in pins) and not drifted_statements(name)
         texts = hashed_code_texts(name)
     except ProofError:
         return findings.Finding(False, "")
@@ -211,13 +193,13 @@ def _derive_finding(name: str) -> findings.Finding:
 
 def derive_all_findings() -> findings.Found:
     """Return the findings of all documents, without stored ones."""
-    return {name: _derive_finding(name) for name in document_names()}
+    return {name: _derive_finding(name) for name in library.document_names()}
 
 
 def claim_digest(name: str) -> str:
     """Return the digest that a sign-off of ``name`` is for: of the text and code of it and its foundations."""
     whole, needed = hashlib.sha256(), _required_documents(name)
-    texts = {one: document_text(one) for one in needed}
+    texts = {one: library.document_text(one) for one in needed}
     with LOADING:
         found = findings.load_or_derive_findings(needed, _derive_finding)
     for one in needed:

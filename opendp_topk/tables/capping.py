@@ -166,7 +166,6 @@ def _bound_in_spark(rows: Rows, most: int, by: str, step: float, farthest: int) 
 
 
 def _fetch_from_spark(rows: Rows) -> Rows:
-    """Collect the rows of a Spark frame in this process."""
     import narwhals as nw
     import polars as pl
 

@@ -26,6 +26,9 @@ from .rows import without_sorted_flags
 
 if TYPE_CHECKING:
     import polars as pl
+    from polars import LazyFrame
+else:
+    LazyFrame = Any  # so that type hints resolve if polars is not installed
 
 
 # Declared types of CSV columns. CSV contains only text, so a type defines which entries are valid and their values.
@@ -290,12 +293,6 @@ def _check_csv_lines(blocks: Iterator[bytes], separator: str) -> list[str] | Non
 
 
 # Tables from files and folders, read lazily by polars.
-
-if TYPE_CHECKING:
-    import polars as pl
-    from polars import LazyFrame
-else:
-    LazyFrame = Any  # so that type hints resolve if polars is not installed
 
 T = TypeVar("T")
 

@@ -318,7 +318,6 @@ def _count_candidates(rows: nw.LazyFrame[Any], types: Sequence[str], candidates:
 
 
 def _count_part(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any], integers: bool) -> NDArray[Any]:
-    """Return the counts of one part."""
     if integers:
         counts = _count_packed_integers(_collect_streaming(pairs).drop_nulls(), candidates)  # [known-integers]
         if counts is not None:
@@ -366,7 +365,6 @@ def _count_by_join(pairs: nw.LazyFrame[Any], kind: str, candidates: Sequence[Any
 
 
 def column_kinds(rows: Rows) -> list[str]:
-    """Return the names of the columns' types."""
     return [type(dtype).__name__ for dtype in rows.collect_schema().dtypes()]
 
 

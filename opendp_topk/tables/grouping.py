@@ -184,7 +184,6 @@ def _count_cells_in_spark(
 def _count_part(
     known: nw.DataFrame[Any], types: Sequence[str], groups: Sequence[Any], candidates: Sequence[Any], most: int
 ) -> CountsByGroup:
-    """Return the counts of one part."""
     import narwhals as nw
 
     numbered = _number_strings(known, types, groups, candidates)

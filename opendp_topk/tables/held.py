@@ -60,12 +60,7 @@ class EngineCounts(FetchedCounts):
 
 
 class ColumnCounts(FetchedCounts):
-    """Counts in memory, beside a column of distinct, non-null keys.
-
-    Args:
-        keys: A column of integers or of strings.
-        sizes: As many counts, in the same order.
-    """
+    """Counts ``sizes`` in memory, in the order of ``keys``, a column of distinct, non-null integers or strings."""
 
     def __init__(self, keys: nw.Series[Any], sizes: Sizes) -> None:
         self._keys, self.sizes = keys, sizes

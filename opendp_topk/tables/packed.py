@@ -37,7 +37,6 @@ def map_on_cores(work: Callable[[A], B], pieces: Sequence[A]) -> list[B]:
 
 
 def sort_on_cores(numbers: NDArray[Any]) -> None:
-    """Sort an array of integers in place."""
     _sort_on_cores(processor_count(), numbers)
 
 
@@ -183,7 +182,6 @@ def build_cell_counts(cells: Integers, counts: Integers, width: int) -> CountsBy
 
 
 def add_cell_counts(one: CountsByGroup, other: CountsByGroup) -> CountsByGroup:
-    """Return the combined counts of two parts."""
     return build_cell_counts(np.append(one.cells, other.cells), np.append(one.counts, other.counts), one.width)
 
 

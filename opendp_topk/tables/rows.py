@@ -64,11 +64,9 @@ class Rows:
         return nw.Implementation.POLARS if self._held is None else self._held.implementation
 
     def collect_schema(self) -> nw.Schema:
-        """Return the names and types of the columns."""
         return self._schema
 
     def to_native(self) -> Any:
-        """Return the frame of polars or Spark."""
         return self.read_snapshot().to_native()
 
     def select_columns(self, names: Sequence[str]) -> Rows:

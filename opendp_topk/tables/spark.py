@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    Check = Callable[[Any], str | None]
+
 
 # Tables of Spark, counted by a Spark plan. Rows leave Spark only in ``fetch_rows``.
 #
@@ -123,12 +125,11 @@ def sum_item_totals(totals: DataFrame, most: int | None) -> EngineCounts:
 
 # proof-region: spark_weights
 def sum_weights(frame: DataFrame, most: int, unit: int, shares: Any | None) -> DataFrame:
-    """Return the users' weights and number by item (columns ``item``, ``count``, ``users``); see ``Baskets``.
+    """Return the users' weights and number by item (columns ``item``, ``count``, ``users``).
 
     Args:
         frame: Two columns: users and items.
-        most: Maximum number of items per user.
-        unit: Bound on the L2 norm of the weights of a user.
+        most, unit: As for ``Baskets``.
         shares: A pyarrow table with the columns ``item`` and ``share``, or None for equal shares.
     """
     from pyspark.sql import functions as F
@@ -244,11 +245,6 @@ def fetch_rows(table: DataFrame) -> Any:
 #
 # Spark retries tasks, and computes a frame again at each read. So a plan must be a function of its files that does not
 # depend on the order of rows, on the clock, or on randomness. Whatever is not on the lists is refused.
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    Check = Callable[[Any], str | None]
 
 _SETTINGS = {
     "spark.sql.execution.sortBeforeRepartition": "true",

@@ -44,6 +44,7 @@ STATISTICS = "spark.sql.parquet.filterPushdown"  # Spark's setting to skip rows 
 _LONGEST, _DEEPEST = 1000, 50  # tokens, and nesting depth: beyond, an engine's stack may overflow
 _WORDS = ("and", "or", "not", "in", "is", "null", "true", "false")
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "in": operator.eq,
     "=": operator.eq,
     "==": operator.eq,
     "!=": operator.ne,
@@ -53,7 +54,6 @@ _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_SIGNS = {"in": "="}
 _JOINED: Mapping[str, Callable[[Any, Any], Any]] = {"and": operator.and_, "or": operator.or_}
 _KINDS = {
     **dict.fromkeys(("String", "Categorical", "Enum"), "text"),
@@ -87,8 +87,6 @@ class BooleanCondition:
 
 @dataclass(frozen=True)
 class WhereCondition:
-    """A parsed condition and its text."""
-
     text: str
     condition: Any
 
@@ -97,7 +95,6 @@ class WhereCondition:
         return tuple(dict.fromkeys(test.column for test in _column_comparisons(self.condition)))
 
     def filter_rows(self, frame: Any, columns: Sequence[str]) -> Any:
-        """Return the rows for which the condition is true."""
         return run_guarded(lambda: _filter_frame(frame, columns, self.condition))
 
 
@@ -293,7 +290,7 @@ def _build_expression(condition: Any, column: Callable[[ColumnComparison], tuple
     own, constants = column(condition)
     if condition.by == "null":
         return own.is_null()
-    return reduce(operator.or_, [_COMPARED[_SIGNS.get(condition.by, condition.by)](own, one) for one in constants])
+    return reduce(operator.or_, [_COMPARED[condition.by](own, one) for one in constants])
 
 
 def _typed_constant(test: ColumnComparison, value: Any, held: str) -> Any:

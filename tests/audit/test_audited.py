@@ -16,7 +16,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.audit import report as verdicts
 from opendp_topk.apps.audit.audited import audit_pair
-from opendp_topk.apps.audit.html import render_audit
+from opendp_topk.apps.audit.html.report import render_audit
 from tests.concepts.sentinels import raises_exactly
 
 from .pages import read

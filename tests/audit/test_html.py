@@ -13,7 +13,9 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.apps.audit import shipped
-from opendp_topk.apps.audit.html import collect_findings, report, write_report
+from opendp_topk.apps.audit.html import report
+from opendp_topk.apps.audit.html.findings import collect_findings
+from opendp_topk.apps.audit.html.report import write_report
 from opendp_topk.apps.audit.registry import append_signoff
 from opendp_topk.core.measurement import Declared
 from opendp_topk.proof import claim_digest, latex

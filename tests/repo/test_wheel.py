@@ -103,7 +103,7 @@ REPORT = """
 import sys
 from pathlib import Path
 from opendp_topk.apps.audit import proofs, shipped
-from opendp_topk.apps.audit.html import write_report
+from opendp_topk.apps.audit.html.report import write_report
 from opendp_topk.apps.audit.registry import tests_are_here
 shipped.shipped_examples = lambda: iter([])
 write_report(sys.argv[1])

@@ -207,9 +207,8 @@ def _require_positive(name: str, value: Any) -> Any:
 
 
 def _loss_name(measure: Measure) -> str:
-    return {"ZeroConcentratedDivergence": "rho", "RangeDivergence": "the bounded range"}.get(
-        type(measure).__name__, "epsilon"
-    )
+    names = {"ZeroConcentratedDivergence": "rho", "RangeDivergence": "the bounded range"}
+    return names.get(type(measure).__name__, "epsilon")
 
 
 def _claimed_number(claimed: Any) -> float:

@@ -320,7 +320,6 @@ class PositionBinning:
         return self._cells(parts[self._place]) if len(parts) > self._place else ()
 
     def describe_cell(self, cell: Hashable) -> str:
-        """Return the value, or the interval of a float."""
         return "absent" if cell == () else self._cells.describe_cell(cell)
 
 
@@ -345,7 +344,6 @@ class SignedSumBinning:
         return () if total is None else self._cells(total)
 
     def describe_cell(self, cell: Hashable) -> str:
-        """Return the sum, or its interval."""
         return "no number" if cell == () else self._cells.describe_cell(cell)
 
 
@@ -360,10 +358,7 @@ def describe_event(reading: Reading, cells: Sequence[Hashable]) -> str:
 
 
 class SortedCollection(tuple[Any, ...]):
-    """The elements of a set or the items of a dictionary, sorted.
-
-    ``came`` is the kind of collection and the order that the elements had.
-    """
+    """The sorted elements of a set or items of a dictionary; ``came`` is its kind, and the order that they had."""
 
     came: tuple[str, tuple[int, ...]]
 
@@ -483,9 +478,8 @@ class RaisedOutcome:
     kind: str
 
 
-_KEYS = frozenset(
-    {bool, int, float, str, bytes, type(None), RaisedOutcome}
-)  # types of values that are outcomes as they are
+# Types of values that are outcomes as they are.
+_KEYS = frozenset({bool, int, float, str, bytes, type(None), RaisedOutcome})
 
 
 class OutcomeSampler:
@@ -520,7 +514,6 @@ class OutcomeSampler:
         return outcomes
 
     def sample_both_inputs(self, values: Sequence[Any], count: int) -> list[list[Hashable]]:
-        """Return ``count`` outcomes on each of two values."""
         if not self._timed:
             return [self(value, count) for value in values]
         return call_in_turns(self._timed_call, values, count)

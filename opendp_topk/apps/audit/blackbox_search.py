@@ -170,16 +170,9 @@ def search(
     if edges:
         vanishing = select_best_pair([edge.pair for edge in edges], half // 2, 2 * _STANDARD_ERRORS)
         x, x_neighbor = select_best_pair([(x, x_neighbor), vanishing], half // 2, 2 * _STANDARD_ERRORS)
-    found = estimate(
-        function,
-        input_domain.validate(x),
-        input_domain.validate(x_neighbor),
-        samples=samples,
-        measure=measure,
-        confidence=confidence,
-        delta=delta,
-        **options,
-    )
+    settings: dict[str, Any] = {"samples": samples, "measure": measure, "confidence": confidence, "delta": delta}
+    ((first, second),) = validate_inputs([(x, x_neighbor)])
+    found = estimate(function, first, second, **settings, **options)
     return Found(found, x, x_neighbor, len(made))
 
 

@@ -62,7 +62,6 @@ class DistributionPair:
 
 
 def pair_distributions(law: Law, other: Law, relative_error: Fraction | None = None) -> DistributionPair:
-    """Prepare the two distributions for a comparison."""
     with gmpy2.context(precision=_BITS, trap_underflow=True):  # [no-underflow]
         error = max(_probability_error(law, relative_error), _probability_error(other, relative_error))
         first, second = _log_probabilities(law, error), _log_probabilities(other, error)
@@ -106,7 +105,6 @@ def _to_mpfr(mass: Any) -> Any:
 
 
 def largest_absolute_loss(laws: DistributionPair) -> LossEnclosure:
-    """Return the largest absolute privacy loss of an outcome."""
     if laws.one_sided_outcome is not None:
         return _infinite_loss(laws)  # [infinite]
     with gmpy2.context(precision=_BITS):

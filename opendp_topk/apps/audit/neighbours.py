@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
@@ -185,14 +186,12 @@ def _float_members(score: Fraction, move: Fraction) -> tuple[float, float]:
 
 
 def _integer_compositions(d: int) -> Iterator[tuple[int, ...]]:
-    """Yield all ways to write d as a sum of positive integers."""
     for n in range(d):
         for cuts in itertools.combinations(range(1, d), n):
             yield tuple(b - a for a, b in itertools.pairwise((0, *cuts, d)))
 
 
 def _square_root_down(square: Fraction) -> Fraction:
-    """Return the square root, rounded down."""
     return Fraction(math.isqrt(math.floor(square * _FINEST**2)), _FINEST)
 
 
@@ -276,14 +275,9 @@ def _version_order(n: int, d: int) -> list[int]:
 
 def _version_level(n: int, scores: Sequence[Fraction], unit: Fraction) -> Fraction:
     """Return the number to add to all scores, the highest of which is 0 or near it."""
-    turn = n // (_ORDERS * _DIRECTIONS) % _LEVELS
-    if turn == 0:
-        return Fraction(0)
-    if turn == 1:
-        return -min(scores)
-    if turn == 2:
-        return -scores[n % len(scores)]
-    return round(_FARTHEST * (2 * (n * _GOLDEN % 1) - 1)) * unit
+    shift = round(_FARTHEST * (2 * (n * _GOLDEN % 1) - 1)) * unit
+    levels = (Fraction(0), -min(scores), -scores[n % len(scores)], shift)
+    return levels[n // (_ORDERS * _DIRECTIONS) % _LEVELS]
 
 
 # Neighbouring datasets for functions that read records or tables: one person added, removed or changed.
@@ -379,12 +373,10 @@ def table_pairs(table: Any, *, user: str | None = None, most: int = _MOST) -> li
     if user is not None and not (isinstance(user, str) and user in frame.columns):
         raise ParameterError("user must be a column of table")
     persons = list(range(len(frame))) if user is None else frame[user].to_list()
-    counts: dict[Any, int] = {}
-    for person in persons:
-        counts[person] = counts.get(person, 0) + 1
+    counts = Counter(persons)
     if not counts:
         raise ParameterError("table must contain at least one row")
-    ranked = sorted(counts, key=lambda person: -counts[person])
+    ranked = [person for person, _ in counts.most_common()]
     ends = [person for both in zip(ranked, reversed(ranked), strict=True) for person in both]
     chosen = list(dict.fromkeys(ends))[: checks.require_positive_int("most", most)]
     return [(table, frame.filter([other != person for other in persons]).to_native()) for person in chosen]

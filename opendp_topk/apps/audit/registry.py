@@ -17,8 +17,6 @@ from ...errors import ParameterError, ProofError, TableError, checks
 
 # Sign-offs: the people who have read and accepted a proof, in a TOML file that the caller names.
 
-_FIELDS = ("name", "digest", "by", "date")
-
 
 @dataclass(frozen=True)
 class Signoff:
@@ -30,20 +28,20 @@ class Signoff:
     date: str
 
 
+_FIELDS = tuple(Signoff.__dataclass_fields__)
+
+
 def read_signoffs(file: str | os.PathLike[str]) -> list[Signoff]:
-    """Return all sign-offs of a file, in its order."""
-    reason = ""
     try:
         found = tomllib.loads(Path(file).read_text(encoding="utf-8"))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        reason = "it is not valid TOML"
-    if not reason:
         rows = found.get("signoff", [])
         if set(found) <= {"signoff"} and isinstance(rows, list) and all(map(_is_signoff, rows)):
             return [Signoff(**row) for row in rows]
         reason = f"each [[signoff]] must contain exactly the texts {', '.join(_FIELDS)}"
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        reason = "it is not valid TOML"
     raise TableError(f"the sign-offs {os.fspath(file)!r} could not be read: {reason}")
 
 
@@ -58,17 +56,15 @@ def append_signoff(name: str, digest: str, *, by: str, file: str | os.PathLike[s
     if any((one.name, one.digest, one.by) == (signoff.name, signoff.digest, signoff.by) for one in there):
         raise ParameterError(f"{signoff.by} has already signed the current state of {name}")
     lines = [f"{field} = {json.dumps(getattr(signoff, field), ensure_ascii=False)}" for field in _FIELDS]
-    reason = ""
     try:
         with path.open("a", encoding="utf-8") as stream:
             stream.write("\n".join(["[[signoff]]", *lines, "", ""]))
             stream.flush()
             os.fsync(stream.fileno())
+        return signoff
     except OSError as error:
         reason = error.strerror or type(error).__name__
-    if reason:
-        raise TableError(f"the sign-off could not be written to {os.fspath(file)!r}: {reason}")
-    return signoff
+    raise TableError(f"the sign-off could not be written to {os.fspath(file)!r}: {reason}")
 
 
 def _is_signoff(row: Any) -> bool:
@@ -128,7 +124,6 @@ def proofs(signoffs: str | os.PathLike[str] | None = None) -> list[Claim]:
 
 
 def constructor_names() -> list[str]:
-    """Return the names of all public ``make_*``, in alphabetical order."""
     import opendp_topk
 
     return [name for name in sorted(opendp_topk.__all__) if name.startswith("make_")]
@@ -138,9 +133,8 @@ def document_of(constructor: str) -> str | None:
     """Return the name of the document that proves the claim of a public ``make_*``; None if there is none."""
     import opendp_topk
 
-    return (
-        USER if constructor.startswith(_BY_CALLER) else getattr(getattr(opendp_topk, constructor), "proof_name", None)
-    )
+    own = getattr(getattr(opendp_topk, constructor), "proof_name", None)
+    return USER if constructor.startswith(_BY_CALLER) else own
 
 
 def status_of(constructor: str) -> str:

@@ -61,7 +61,6 @@ class AnswerSequence:
         return answer
 
     def draw_below(self, n: int) -> int:
-        """Return a uniform number from 0 to n - 1."""
         if n > _WIDEST:
             raise NotEnumerable
         return self.take_answer((Fraction(1, n),) * n)  # [uniform]
@@ -189,7 +188,6 @@ class EnumeratedGenerator:
         return np.array(items)
 
     def shuffle(self, x: Any) -> None:
-        """Shuffle the elements of ``x`` uniformly, in place."""
         for last in range(len(x) - 1, 0, -1):
             other = self._tape.draw_below(last + 1)
             x[last], x[other] = x[other], x[last]

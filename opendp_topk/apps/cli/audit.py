@@ -20,7 +20,7 @@ from ...errors import ParameterError, ProofError
 from ...proof.latex import missing_tex_message
 from .. import audit as auditing
 from ..audit.audited import Audited, audit_pair
-from ..audit.html import render_audit, write_report
+from ..audit.html.report import render_audit, write_report
 from ..audit.registry import append_signoff, tests_are_here
 from ..audit.report import REFUTED, TONES
 from ..ledger.files import write_new_file

@@ -253,7 +253,6 @@ def largest_renyi_divergence(epsilon: Fraction, delta: Fraction) -> tuple[Fracti
 
 
 def is_renyi_within_budget(order: Fraction, divergence: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
-    """Return True if a Renyi divergence of this order implies (epsilon, delta)."""
     return divergence == 0 or (
         delta > 0 and divergence + conversion_overhead(order, delta) <= epsilon
     )  # [within-renyi]
@@ -365,7 +364,6 @@ class BudgetAccount:
 
     @property
     def counted_measure(self) -> Measure:
-        """Measure whose distances are added."""
         return Approximate(ZeroConcentratedDivergence()) if self.has_mixed_measures else self.measure  # [counted]
 
     @property
@@ -482,7 +480,6 @@ def _account_with_filters(
 
 
 def is_limit_within_budget(account: BudgetAccount) -> bool:
-    """Return True if the limit of ``account`` keeps its budget."""
     if account.shares is None:
         return not account.has_mixed_measures and account.limit == account.budget
     epsilon, delta = account.budget

@@ -164,7 +164,6 @@ class PriorPayments:
         self.read_new_records()
 
     def read_new_records(self) -> None:
-        """Read the records written since the last call."""
         try:
             for record in self._journal.log.iter_records(self._seen):
                 self._apply_record(record.fields)

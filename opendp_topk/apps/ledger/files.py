@@ -164,16 +164,13 @@ class FileLog:
     # proof-region: files
     @convert_to_ledger_error("written")
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
-        """Append the text that ``make`` returns for the last record, and return once it is on disk.
+        """See :class:`Log`. ``make`` is called under an exclusive lock. If it raises, the file is unchanged.
 
-        ``make`` is called under an exclusive lock. If it raises, the file is unchanged. Other processes may write while
-        this waits for the disk. If ``durable`` is false, the record may be lost if the machine fails, alone or with
-        later ones.
+        Other processes may write while this waits for the disk.
         """
         with self._open_file(os.O_RDWR) as other:  # before the write, so it reports every disk error
-            self._remember_record(
-                self._read_last_record(other.fileno())[0]
-            )  # records of others are read before locking, so others wait less
+            # Records of others are read before locking, so others wait less.
+            self._remember_record(self._read_last_record(other.fileno())[0])
             made = self._run_on_locked_file(
                 lambda handle: self._append_record(handle, make), other.fileno(), charges=durable
             )

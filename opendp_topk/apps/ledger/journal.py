@@ -137,7 +137,6 @@ _LOG = logging.getLogger(__name__)  # logs debits, refusals and settlements: ent
 def build_header(
     unit: LedgerPrivacyUnit, account: BudgetAccount, accepts: str | None = None, words: Mapping[str, str] | None = None
 ) -> str:
-    """Return the first record of a new ledger."""
     form = {"number": 0, "kind": "ledger", "format": FORMAT, "version": VERSION}
     made = {"id": uuid.uuid4().hex, "time": utc_timestamp()}
     whom = {"dataset": unit.dataset, "metric": unit.metric, "d_in": str(unit.d_in)}
@@ -156,8 +155,6 @@ def build_header(
 
 
 class Journal:
-    """The records of the ledger in ``log``."""
-
     def __init__(self, log: Log, operator: str | None = None) -> None:
         self.log = log
         self.closed = False
@@ -201,10 +198,7 @@ class Journal:
         return made
 
     def settle(self, number: int, state: str, record: str | None = None) -> None:
-        """Mark a reserved entry as released or failed. Nothing is refunded.
-
-        ``record`` is the digest of the release's record, if one is kept.
-        """
+        """See :meth:`Ledger.settle`. ``record`` is the digest of the release's record, if one is kept."""
 
         def build_state_record(last: Record) -> str:
             told = {"kind": "state", "of": number, "state": state, "time": utc_timestamp(), "operator": self.operator}
@@ -218,7 +212,6 @@ class Journal:
         return self.log.append(lambda last: make(self._require_own_record(last)), durable=durable)
 
     def spent_at_record(self, record: Record) -> Amount:
-        """Return the amount spent when ``record`` was written."""
         try:
             found = deserialize_amount(record.fields["spent"])
         except (KeyError, ValueError, ZeroDivisionError):
@@ -252,7 +245,6 @@ class Journal:
             self._append_record(build_accept_record)
 
     def recorded_accepted_kinds(self) -> list[str]:
-        """Return the accepted kinds of file systems and servers."""
         return accepted_kinds_in(self.last_record())
 
     def settle_if_possible(self, number: int, state: str, record: str | None = None) -> str:
@@ -287,7 +279,6 @@ class Journal:
                     return
 
     def find_debit_record(self, number: Any) -> Record:
-        """Return the record of an entry's debit."""
         self._require_open()
         wanted = checks.require_positive_int("number", number)
         found = self.log.find_first_record(lambda record: entry_count_at(self.log.place, record) >= wanted)
@@ -304,7 +295,6 @@ class Journal:
         return self.spent_at_record(self.last_record())
 
     def has_room(self, cost: Amount) -> bool:
-        """Return True if an entry with this cost would fit now."""
         return self.account.is_total_allowed(add_amounts(self.total_spent(), cost))
 
     def last_record(self) -> Record:
@@ -394,7 +384,6 @@ def parse_header(place: str, first: Record) -> tuple[LedgerPrivacyUnit, BudgetAc
 
 
 def utc_timestamp() -> str:
-    """Return the time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

@@ -61,7 +61,6 @@ _lock = _make_fcntl_lock() or _make_msvcrt_lock()
 
 # proof-region: locks
 def has_file_locks() -> bool:
-    """Return True if this Python supports file locks."""
     return _lock is not None
 
 

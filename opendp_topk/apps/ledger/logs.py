@@ -22,7 +22,10 @@ class Log(Protocol):
     place: str
 
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
-        """Append the result of ``make`` on the last record, and return when it is on the disk."""
+        """Append the text that ``make`` returns for the last record, and return once it is on disk.
+
+        If ``durable`` is false, it may be lost if the machine or the server fails, alone or with later records.
+        """
 
     def first_record(self) -> Record:
         """Return the record with which the ledger was created."""
@@ -106,14 +109,12 @@ class LogSnapshot:
         return self._last
 
     def iter_records(self, after: Record | None = None, holding: str = "") -> Iterator[Record]:
-        """Yield the records of the log, up to the snapshot."""
         for record in self._log.iter_records(after, holding):
             if record.number > self._last.number:
                 return
             yield record
 
     def find_first_record(self, reached: Callable[[Record], bool]) -> Record | None:
-        """Return the result of the log's ``find_first_record``, up to the snapshot."""
         found = self._log.find_first_record(reached)
         return None if found is None or found.number > self._last.number else found
 
@@ -121,7 +122,6 @@ class LogSnapshot:
         return self._log.storage_flaws()
 
     def sync_records(self) -> Record:
-        """Return the last record of the snapshot, which is on disk."""
         return self._last
 
     def close(self) -> None:
@@ -129,5 +129,4 @@ class LogSnapshot:
 
 
 def snapshot_log(log: Any) -> Log:
-    """Return a :class:`LogSnapshot` of ``log``; ``log`` itself if it is one."""
     return log if isinstance(log, LogSnapshot) else LogSnapshot(log)

@@ -165,7 +165,6 @@ class Reservation:
 
     @property
     def metadata_fields(self) -> dict[str, Any]:
-        """Metadata fields in a record of the release."""
         unit = self._journal.unit
         return release_metadata(unit.user, unit.person, self._journal.words, self._made.fields)
 

@@ -253,7 +253,6 @@ def is_server_accepted(accepted: Iterable[str], own: str) -> bool:
 
 
 def inspection_query(schema: str) -> str:
-    """Return the query that inspects the table and the server."""
     return (
         f"SELECT {', '.join(FLAWS.values())}, {_OWN} FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON "
         "n.oid = c.relnamespace JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() WHERE "
@@ -336,10 +335,9 @@ class PostgresLog:
     # proof-region: postgres
     @convert_to_ledger_error("written")
     def append(self, make: Callable[[Record], str], *, durable: bool = True) -> Record:
-        """Append the text that ``make`` returns for the last record, and return once it is on disk.
+        """See :class:`Log`. ``make`` may be called again if another process was first.
 
-        ``make`` may be called again if another process was first. If ``durable`` is false, the record may be lost if
-        the server fails, alone or with later ones. A ledger that is not bound to a server is bound to this one first.
+        A ledger that is not bound to a server is bound to this one first.
         """
         bound = False
 
@@ -377,9 +375,8 @@ class PostgresLog:
             while time.monotonic() < end:
                 made = self._try_append(connection, make, start, durable=durable)
                 if made is not None:
-                    self._remember_records(
-                        *([made] if durable else [])
-                    )  # a record that may be lost is not remembered, as it would be missed
+                    # A record that may be lost is not remembered, as it would be missed.
+                    self._remember_records(*([made] if durable else []))
                     return made
             raise ledger_error(self.place, "written", "other processes always wrote first")
 
@@ -395,9 +392,8 @@ class PostgresLog:
         one, other = self._key
         alone = f"SELECT pg_advisory_xact_lock({one}, {other})"  # avoids retries; the table's key decides
         try:
-            looks = (
-                [inspection_query(self._address.schema)] if durable else []
-            )  # a record that is not durable charges nothing
+            # A record that is not durable charges nothing.
+            looks = [inspection_query(self._address.schema)] if durable else []
             mark, *ends = self._end_queries()
             _, *found, seen, last, lasting = execute_statements(
                 connection, begin_statements(_WRITE), start, alone, *looks, *ends
@@ -604,7 +600,6 @@ class PostgresLog:
 
     @convert_to_ledger_error("checked")
     def storage_flaws(self) -> list[str]:
-        """Return the flaws of the table and of the server's settings."""
         found, last = self._run_with_connection(
             lambda one: self._execute_read_only(one, inspection_query(self._address.schema), self._end_queries()[2])
         )

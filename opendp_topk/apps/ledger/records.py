@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...errors import LedgerError
 from ...errors.files import quote_path
@@ -14,16 +14,7 @@ from ...errors.files import quote_path
 # Error messages for a ledger's log.
 
 
-class HasPlace(Protocol):
-    """Object with a place that a message may name."""
-
-    @property
-    def place(self) -> str: ...
-
-
-P = ParamSpec("P")
-Holder = TypeVar("Holder", bound=HasPlace)
-Result = TypeVar("Result")
+Operation = TypeVar("Operation", bound=Callable[..., Any])  # its first argument has the ``place`` of the message
 
 EXISTS = "the name is already in use: open a ledger with Ledger(address), or choose another name"
 MISSING = "there is no ledger of that name: create one with Ledger.create or `opendp-topk ledger create`"
@@ -62,14 +53,12 @@ def _missing_ledger_reason(deed: str) -> str:
     return MISSING if deed == "opened" else GONE
 
 
-def convert_to_ledger_error(
-    deed: str,
-) -> Callable[[Callable[Concatenate[Holder, P], Result]], Callable[Concatenate[Holder, P], Result]]:
+def convert_to_ledger_error(deed: str) -> Callable[[Operation], Operation]:
     """Decorate an operation on a log: errors of the system and of a server become a :class:`LedgerError`."""
 
-    def wrap_operation(function: Callable[Concatenate[Holder, P], Result]) -> Callable[Concatenate[Holder, P], Result]:
+    def wrap_operation(function: Operation) -> Operation:
         @wraps(function)
-        def run_with_conversion(holder: Holder, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+        def run_with_conversion(holder: Any, /, *args: Any, **kwargs: Any) -> Any:
             try:
                 return function(holder, *args, **kwargs)
             except LedgerError:
@@ -87,7 +76,7 @@ def convert_to_ledger_error(
                 reason = _missing_ledger_reason(deed) if state == _NO_TABLE else said
             raise ledger_error(holder.place, deed, reason)
 
-        return run_with_conversion
+        return run_with_conversion  # type: ignore[return-value]
 
     return wrap_operation
 
@@ -103,7 +92,6 @@ def ledger_error(place: str, deed: str, reason: str) -> LedgerError:
 
 
 def damaged_log_error(place: str, where: str = "") -> LedgerError:
-    """Return the error for a log whose parts contradict each other."""
     return ledger_error(place, "read", f"{DAMAGED}{where and f' ({where})'}")
 
 
@@ -157,7 +145,6 @@ def next_record_text(last: Record, ledger: str, **fields: Any) -> str:
 
 
 def is_next_record(before: Record, after: Record) -> bool:
-    """Return True if ``after`` was made as the record after ``before``."""
     return after.number == before.number + 1 and after.fields.get("previous") == before.digest  # [link]
 
 

@@ -19,10 +19,9 @@ from ...numerics.arithmetic import round_up, to_fraction
 from ...spaces.costs import conversion_overhead
 from ...spaces.curves.closed_forms import UpToDelta, ZCDPBound, attack_accuracy, total_variation
 from ...spaces.curves.curve import PrivacyCurve
-from ...spaces.measures import Approximate, PrivacyProfile, without_delta
-from ...spaces.measures import ZeroConcentratedDivergence as Concentrating
+from ...spaces.measures import Approximate, PrivacyProfile, ZeroConcentratedDivergence, without_delta
 from .amounts import Amount, BudgetAccount, Filter, deserialize_amount, format_amount
-from .journal import Entry, Journal, utc_timestamp
+from .journal import Entry, utc_timestamp
 from .ledger import Ledger
 from .records import Record
 from .stated import NOT_STATED, OWN, TITLES, metadata_lines
@@ -108,7 +107,6 @@ def plural_noun(person: str) -> str:
 
 
 def protected_unit_text(neighbors: str, people: Any, person: str | None) -> str:
-    """Return a description of the unit that a budget or a release protects."""
     one = "user" if person is None else person
     if neighbors == "add_remove":
         return f"one {one} more or less" if people == 1 else f"{people} people (each a {one}) more or less"
@@ -118,7 +116,6 @@ def protected_unit_text(neighbors: str, people: Any, person: str | None) -> str:
 
 
 def ledger_protection_text(ledger: Ledger) -> str:
-    """Return a description of the unit that the budget of ``ledger`` protects."""
     for neighbors in ("add_remove", "replace"):
         if ledger.metric == f"UserDistance(neighbors='{neighbors}')":
             return protected_unit_text(neighbors, ledger.d_in, ledger.person)
@@ -183,14 +180,13 @@ def entry_budget_shares(ledger: Ledger) -> dict[int, tuple[float, float]]:
     """
     journal = ledger._journal
     best = _counted_positions(journal.account, journal.total_spent())
-    return {
-        int(one.fields["entries"]): (
-            _largest_limit_share(journal, one, "cost", best),
-            _largest_limit_share(journal, one, "spent", best),
-        )
-        for one in journal.log.iter_records()
-        if one.fields["kind"] == "debit"
-    }
+    debits = (one for one in journal.log.iter_records() if one.fields["kind"] == "debit")
+
+    def largest_share(record: Record, name: str) -> float:
+        found, limit = deserialize_amount(record.fields[name]), journal.account.limit
+        return max((float(found[at] / limit[at]) for at in best), default=0.0)
+
+    return {int(one.fields["entries"]): (largest_share(one, "cost"), largest_share(one, "spent")) for one in debits}
 
 
 def _counted_positions(account: BudgetAccount, spent: Amount) -> list[int]:
@@ -200,11 +196,6 @@ def _counted_positions(account: BudgetAccount, spent: Amount) -> list[int]:
         return places
     sums = [at for at in places if at != 1]
     return [min(sums, key=lambda at: float(spent[at] / account.limit[at])), *([1] if 1 in places else [])]
-
-
-def _largest_limit_share(journal: Journal, record: Record, name: str, places: list[int]) -> float:
-    found, limit = deserialize_amount(record.fields[name]), journal.account.limit
-    return max((float(found[at] / limit[at]) for at in places), default=0.0)
 
 
 def attack_accuracies(ledger: Ledger) -> tuple[float, float]:
@@ -219,11 +210,10 @@ def attack_accuracies(ledger: Ledger) -> tuple[float, float]:
 
 
 def _is_zcdp_ledger(ledger: Ledger) -> bool:
-    return ledger.measure != PrivacyProfile() and without_delta(ledger.measure) == Concentrating()
+    return ledger.measure != PrivacyProfile() and without_delta(ledger.measure) == ZeroConcentratedDivergence()
 
 
 def round_up_four_digits(number: float) -> str:
-    """Return the decimal repr of a number, rounded up to four digits."""
     return f"{float(_FOUR_UP.create_decimal(Decimal(repr(float(number))))):g}"
 
 
@@ -233,7 +223,6 @@ _COLUMNS = tuple(Entry.__dataclass_fields__)
 
 
 def ledger_summary(ledger: Ledger) -> dict[str, Any]:
-    """Return what the ledger protects, what was spent, and what is left."""
     ledger = ledger.at_one_moment()
     return {
         "dataset": ledger.dataset,
@@ -283,7 +272,6 @@ def _csv_cell(value: Any) -> str:
 
 
 def format_distance(distance: Any) -> str:
-    """Return a distance as text; a pair with a comma."""
     return ", ".join(map(str, distance)) if isinstance(distance, tuple) else str(distance)
 
 
@@ -296,7 +284,7 @@ _LISTED = 2000  # maximum number of entries in the table of a page
 def ledger_page(ledger: Ledger) -> str:
     ledger = ledger.at_one_moment()
     entries, problems = ledger.history(), ledger.verify()
-    names, parts = _amount_symbols(ledger), entry_budget_shares(ledger)
+    parts = entry_budget_shares(ledger)
     body = [
         f"<h1>Privacy budget of {escape(ledger.dataset)}</h1>",
         f'<p class="soft">As of {escape(_format_time(utc_timestamp()))}. {_entry_count_text(entries)}.</p>',
@@ -309,23 +297,16 @@ def ledger_page(ledger: Ledger) -> str:
         spending_chart(entries, [parts[one.number][1] for one in entries]),
         _KEY,
         "<h2>Releases</h2>",
-        *_omitted_entries_note(len(entries)),
+        _omitted_entries_note(len(entries)),
         _entries_table(entries[-_LISTED:], parts),
         "<h2>Questions before the next release</h2>",
         _checklist_html(ledger),
         "<h2>Amounts in the ledger</h2>",
-        _amounts_html(ledger, names),
+        _amounts_html(ledger),
     ]
     head = page_head(f"Privacy budget of {ledger.dataset}", Path(__file__).with_name("report.css"))
-    return (
-        f'<!doctype html><html lang="en">{head}<body><main>{bind_percent_signs("".join(body))}</main></body></html>\n'
-    )
-
-
-def _amount_symbols(ledger: Ledger) -> tuple[str, ...]:
-    if isinstance(ledger.counted, Approximate):
-        return ledger.counted.measure.symbol, "delta"
-    return (ledger.counted.symbol,)
+    main = bind_percent_signs("".join(body))
+    return f'<!doctype html><html lang="en">{head}<body><main>{main}</main></body></html>\n'
 
 
 def _entry_count_text(entries: Sequence[Entry]) -> str:
@@ -384,8 +365,9 @@ def _checklist_html(ledger: Ledger) -> str:
     return f'<ul class="ask">{"".join(f"<li>{escape(one)}</li>" for one in questions)}</ul>'
 
 
-def _amounts_html(ledger: Ledger, names: Sequence[str]) -> str:
-    listed = ", ".join(names)
+def _amounts_html(ledger: Ledger) -> str:
+    counted = ledger.counted
+    listed = f"{counted.measure.symbol}, delta" if isinstance(counted, Approximate) else counted.symbol
     rows = [
         ("promised", f"{ledger.promise} under {ledger.measure!r}, at distance {ledger.d_in} under {ledger.metric}"),
         (f"may be charged ({listed})", _format_short(ledger.limit)),
@@ -403,14 +385,10 @@ def _entries_table(entries: Sequence[Entry], parts: Mapping[int, tuple[float, fl
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _omitted_entries_note(count: int) -> list[str]:
-    """Return a note on the entries of a long ledger that are not listed, or an empty list."""
-    if count <= _LISTED:
-        return []
-    return [
-        f'<p class="soft">These are the last {_LISTED} entries. `opendp-topk ledger export` writes all '
-        f"{count}, and the spent budget includes all.</p>"
-    ]
+def _omitted_entries_note(count: int) -> str:
+    """Return a note on the entries of a long ledger that are not listed, or an empty text."""
+    first = f'<p class="soft">These are the last {_LISTED} entries. `opendp-topk ledger export` writes all '
+    return f"{first}{count}, and the spent budget includes all.</p>" if count > _LISTED else ""
 
 
 def _entry_row(one: Entry, names: Sequence[str], cost: float, spent: float) -> str:

@@ -38,7 +38,6 @@ class LedgerPrivacyUnit:
 
     @staticmethod
     def for_new_ledger(dataset: Any, metric: Any, d_in: Any, user: Any = None, person: Any = None) -> LedgerPrivacyUnit:
-        """Return the unit of a new ledger, after checking the arguments."""
         checks.require_instance("metric", metric, Metric, "the metric of the protected unit, such as UserDistance()")
         distance = parse_exact(1 if d_in is None else d_in, "d_in")
         if distance == 0:
@@ -150,12 +149,10 @@ TITLES = {name: name.replace("_", " ") for name in sorted(LINES)}  # titles on p
 
 
 def validate_metadata(words: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the lines that are stated, after checking each."""
     return {name: validate_name(name, word) for name, word in words.items() if word is not None}
 
 
 def read_metadata(fields: Mapping[str, Any]) -> dict[str, str]:
-    """Return the lines in a record of a ledger."""
     return {name: str(fields[name]) for name in LINES if fields.get(name) is not None}
 
 

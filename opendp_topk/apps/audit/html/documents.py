@@ -34,14 +34,11 @@ class PinnedRegion:
 
     @property
     def is_current(self) -> bool:
-        """Whether the code is the code that was proved."""
         return bool(self.code) and self.digest == self.pin.digest
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement that others can rely on."""
-
     label: str
     kind: str
     name: str
@@ -79,15 +76,9 @@ class ProofDocument:
     @property
     def stale_parts(self) -> list[str]:
         """Return the stale parts of this document itself, one sentence each."""
-        return [
-            f"region {one.pin.region} "
-            + (f"of {one.source} {_describe_digest_change(one)}" if one.code else "is missing")
-            for one in self.regions
-            if not one.is_current
-        ] + [
-            f"the statement {one}, on which it relies, has changed or was never recorded"
-            for one in self.relies_on
-            if not one.is_current
+        drifted = [one for one in self.relies_on if not one.is_current]
+        return [_describe_stale_region(one) for one in self.regions if not one.is_current] + [
+            f"the statement {one}, on which it relies, has changed or was never recorded" for one in drifted
         ]
 
     @property
@@ -124,12 +115,14 @@ class ProofDocument:
             yield region, [*parts, (region.code[at:], "")]
 
 
-def _describe_digest_change(one: PinnedRegion) -> str:
-    return f"was proved at {one.pin.digest or 'no digest'}; it or code that it reaches has the digest {one.digest} now"
+def _describe_stale_region(one: PinnedRegion) -> str:
+    if not one.code:
+        return f"region {one.pin.region} is missing"
+    then = f"region {one.pin.region} of {one.source} was proved at {one.pin.digest or 'no digest'}"
+    return f"{then}; it or code that it reaches has the digest {one.digest} now"
 
 
 def load_documents() -> dict[str, ProofDocument]:
-    """Return all proof documents by name, sorted."""
     return {name: _load_document(name) for name in proof.document_names()}
 
 
@@ -144,7 +137,11 @@ def _load_document(name: str) -> ProofDocument:
         regions=tuple(_load_region(pin) for pin in proof.code_hashes(name)),
         statements=tuple(Statement(label, kind, title or "") for kind, title, label in _STATED.findall(text)),
         labels=frozenset(_LABEL.findall(text)),
-        relies_on=tuple(_parse_reliance(key, key not in drifted) for key in sorted(then | now)),
+        relies_on=tuple(
+            Reliance(target, label, key not in drifted)
+            for key in sorted(then | now)
+            for target, _, label in [key.partition("#")]
+        ),
         foundations=tuple(proof.document_foundations(name)),
         carriers=tuple(proof.supporting_documents(name)),
         checks=tuple(proof.machine_checks(name)),
@@ -152,17 +149,11 @@ def _load_document(name: str) -> ProofDocument:
     )
 
 
-def _parse_reliance(key: str, is_current: bool) -> Reliance:
-    target, _, label = key.partition("#")
-    return Reliance(target, label, is_current)
-
-
 def _load_region(pin: proof.CodeHash) -> PinnedRegion:
     try:
         code, reaches = proof.read_region(pin.region), tuple(proof.reached_titles(pin))
-        return PinnedRegion(
-            pin, code, proof.first_region_line(pin.region), pin.current_digest, pin.source_file, reaches
-        )
+        first_line = proof.first_region_line(pin.region)
+        return PinnedRegion(pin, code, first_line, pin.current_digest, pin.source_file, reaches)
     except ProofError:
         return PinnedRegion(pin, "", 1, "")
 

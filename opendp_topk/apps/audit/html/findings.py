@@ -17,10 +17,7 @@ NO_DISTRIBUTION = "no distribution"
 
 @dataclass(frozen=True)
 class Finding:
-    """One row: a shipped mechanism under one measure and metric, in texts and numbers.
-
-    ``verdict`` is that of the verifier, or :data:`NO_DISTRIBUTION` if the mechanism declares none to verify.
-    """
+    """A shipped mechanism under one measure and metric; ``verdict`` is the verifier's or :data:`NO_DISTRIBUTION`."""
 
     constructor: str
     measure: str
@@ -35,11 +32,9 @@ class Finding:
 
 
 def collect_findings(budget: int, progress: Callable[[int, int], None] = lambda done, total: None) -> list[Finding]:
-    """Return all shipped mechanisms, measures and kinds of neighbour.
+    """Return all shipped mechanisms, measures and kinds of neighbour; ``budget`` is as for :func:`shipped.verify_all`.
 
-    Args:
-        budget: The largest number of pairs to try for each row; the two likeliest are always tried.
-        progress: Called with the number of finished rows and the number of all rows.
+    ``progress`` is called with the number of finished rows and the number of all rows.
     """
     examples = list(shipped.shipped_examples())
     found: list[Finding] = []
@@ -86,7 +81,6 @@ def _make_row(example: shipped.Example, report: Report | None) -> Finding:
 
 
 def _format_value(value: Any) -> str:
-    """Return a value with floats to six digits."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_format_value, value))})"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,9 +1,11 @@
-"""The report as a folder of pages that any browser shows without a network."""
+"""Pages of audits (Jinja2), which any browser shows without a network: of one audit, and the report as a folder."""
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import inspect
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterable
@@ -11,15 +13,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from ....errors import ParameterError, ProofError, TableError, checks
+from ....errors.extras import import_extra
 from ....errors.files import write_atomically
+from ....markup.foreign import escape_html
 from ....proof import latex
+from ..audited import Audited
 from ..registry import Claim, proofs, tests_are_here
 from ..report import FAILS, NOT_TESTED
 from .documents import ProofDocument, load_documents
 from .findings import NO_DISTRIBUTION, Finding, collect_findings
-from .pages import render_page, template_environment
 
 Progress = Callable[[str, int, int], None]
 _JOBS = 2  # builds of LaTeX at a time: each uses a core
@@ -42,12 +47,10 @@ class ReportContent:
 
     @property
     def refuted(self) -> list[Finding]:
-        """The rows whose claim is refuted by a pair of neighbours."""
         return [one for one in self.findings if one.verdict == FAILS]
 
     @property
     def verified_text(self) -> str:
-        """Return how many maps were verified, and with which results."""
         maps = sum(one.verdict != NO_DISTRIBUTION for one in self.findings)
         untested = sum(one.verdict == NOT_TESTED for one in self.findings)
         return f"{maps} maps, of which {len(self.refuted)} fail and {untested} not tested"
@@ -70,28 +73,9 @@ def write_report(
 ) -> ReportContent:
     """Verify all shipped mechanisms, and write the foundations of every claim as pages, starting at ``index.html``.
 
-    Args:
-        folder: Created if it does not exist. Nothing is written before everything is computed.
-        signoffs: A file of sign-offs. Default: None.
-        pdf: Also build the documents as PDFs, if TeX is installed. The pages contain their LaTeX in any case.
-            Default: False.
-        force: Write into a folder that is not empty: files of the report are replaced, others are left as they are.
-            Default: False.
-        budget: The largest number of pairs of neighbours that the verifier tries for each row; the two likeliest are
-            always tried. Default: 12.
-        on: The date on the pages. Default: today. All else depends only on the installed versions.
-        progress: Called with the current task, the number of its finished parts, and the number of all its parts.
-
-    Returns:
-        The content of the pages.
-
-    Raises:
-        ParameterError: The folder is not empty, and ``force`` is not given.
-        TableError: ``signoffs`` cannot be read, or the folder cannot be written.
-        MissingExtraError: Jinja2 is not installed.
-
-    Runtime:
-        About a minute, and a few more with PDFs.
+    The options are those of ``opendp-topk audit --html``. Nothing is written before everything is computed. PDFs are
+    built only if TeX is installed. ``on`` is the date on the pages, by default today; all else depends only on the
+    installed versions. ``progress`` is called with the current task, and the numbers of its finished and of all parts.
     """
     target = Path(folder)
     checks.require_positive_int("budget", budget)
@@ -117,20 +101,15 @@ def render_pages(content: ReportContent) -> dict[str, str]:
     import opendp_topk
 
     same = {"content": content, "stem": page_stem}
-    docs = {one.constructor: inspect.getdoc(getattr(opendp_topk, one.constructor)) or "" for one in content.claims}
-    return (
-        {"index.html": render_page("index.html", up="", docs=docs, **same)}
-        | {
-            f"claims/{one.constructor}.html": render_page(
-                "claim.html", up="../", claim=one, doc=docs[one.constructor], **same
-            )
-            for one in content.claims
-        }
-        | {
-            f"documents/{page_stem(one.name)}.html": render_page("document.html", up="../", document=one, **same)
-            for one in content.documents.values()
-        }
-    )
+    claims = {one.constructor: one for one in content.claims}
+    docs = {name: inspect.getdoc(getattr(opendp_topk, name)) or "" for name in claims}
+    pages = {"index.html": render_page("index.html", up="", docs=docs, **same)}
+    for name, doc in docs.items():
+        pages[f"claims/{name}.html"] = render_page("claim.html", up="../", claim=claims[name], doc=doc, **same)
+    for name, document in content.documents.items():
+        page = render_page("document.html", up="../", document=document, **same)
+        pages[f"documents/{page_stem(name)}.html"] = page
+    return pages
 
 
 def page_stem(name: str) -> str:
@@ -148,9 +127,8 @@ def _build_pdfs(content: ReportContent, progress: Progress) -> None:
             return error
 
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(_JOBS) as pool:
-        for done, (name, made) in enumerate(
-            zip(content.documents, pool.map(build, content.documents), strict=True), start=1
-        ):
+        built = zip(content.documents, pool.map(build, content.documents), strict=True)
+        for done, (name, made) in enumerate(built, start=1):
             if isinstance(made, bytes):
                 content.pdfs[name] = made
             else:
@@ -166,13 +144,49 @@ def _require_empty_folder(target: Path, force: bool) -> None:
 
 
 def _write_files(target: Path, files: dict[str, bytes]) -> None:
-    reason = ""
     try:
         for name, content in files.items():
             path = target / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, content, replace=True)
+        return
     except OSError as error:
         reason = error.strerror or type(error).__name__
-    if reason:
-        raise TableError(f"the report could not be written to {os.fspath(target)!r}: {reason}")
+    raise TableError(f"the report could not be written to {os.fspath(target)!r}: {reason}")
+
+
+def render_audit(name: str, found: Audited, again: str | None = None) -> str:
+    """Return the page of an audit of the function ``name`` by samples; ``again`` is the command that repeats it."""
+    verdict, *facts = (line.split(": ", 1) for line in found.lines)
+    outcomes = [
+        (one.event.removeprefix("the release is "), (one.first, one.second), _log_ratio_text(one.first, one.second))
+        for one in found.found.estimate.outcomes
+    ]
+    of = found.found.estimate.outcomes[0].of
+    return render_page("audited.html", name=name, verdict=verdict, facts=facts, again=again, outcomes=outcomes, of=of)
+
+
+def _log_ratio_text(first: int, second: int) -> str:
+    if not first or not second:
+        return "∞" if first else "-∞"
+    return f"{math.log(first / second):.2f}"
+
+
+def render_page(template: str, **values: Any) -> str:
+    """Return a page; every value that is put into it is escaped."""
+    return str(template_environment().get_template(template).render(values))
+
+
+@functools.cache
+def template_environment() -> Any:
+    """Return the environment of the templates. Raise MissingExtraError if Jinja2 is not installed."""
+    need, extra = "HTML pages of audits require jinja2", "opendp_topk[cli]"
+    jinja2, markup = import_extra("jinja2", need, extra), import_extra("markupsafe", need, extra).Markup
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: value if isinstance(value, markup) else markup(escape_html(value)),
+    )
