@@ -44,15 +44,16 @@ def read_candidates(
     file = Path(path)
     kind = file.suffix.lower()
     if kind in (".parquet", ".csv"):
-        return _require_identifiers(_read_table_items(file, columns, what), _list_description(file, what))
-    if columns:
+        items = _read_table_items(file, columns, what)
+    elif columns:
         raise TableError(
             f"the list of candidates must be a .csv or .parquet file with the columns {', '.join(columns)}"
         )
-    text = _read_list_text(file, what)
-    return _require_identifiers(
-        _parse_json_list(file, text) if kind == ".json" else _nonblank_lines(text), _list_description(file, what)
-    )
+    else:
+        text = _read_list_text(file, what)
+        lines = (line.removesuffix("\r") for line in text.split("\n"))
+        items = _parse_json_list(file, text) if kind == ".json" else [line for line in lines if line.strip()]
+    return _require_identifiers(items, f"the {what} in {quote_path(str(file))}")
 
 
 def items_as_integers(items: tuple[Any, ...], column: str, what: str = "candidates") -> tuple[int, ...]:
@@ -99,10 +100,6 @@ def _parse_integers(items: Sequence[Any], column: str, what: str = "candidates")
     return numbers
 
 
-def _list_description(file: Path, what: str) -> str:
-    return f"the {what} in {quote_path(str(file))}"
-
-
 def _read_list_text(file: Path, what: str) -> str:
     content = read_regular_file(file, f"the list of {what}", TableError, at_most=_MOST_OF_A_LIST)
     try:
@@ -110,11 +107,6 @@ def _read_list_text(file: Path, what: str) -> str:
     except UnicodeDecodeError:
         pass
     raise TableError(f"the list of {what} must be UTF-8 text, but {quote_path(str(file))} is not: save it as such")
-
-
-def _nonblank_lines(text: str) -> list[str]:
-    lines = (line.removesuffix("\r") for line in text.split("\n"))
-    return [line for line in lines if line.strip()]
 
 
 def _parse_json_list(file: Path, text: str) -> list[Any]:

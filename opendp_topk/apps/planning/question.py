@@ -29,7 +29,7 @@ from ...transformations.bound_contributions import RULES
 from ...transformations.sum_by_item import bounds_in_steps, grid_step
 from ..ledger.amounts import parse_exact
 from .comparison import format_rounded_up
-from .files import read_candidates
+from .files import items_as_integers, match_column_types, read_candidates
 from .options import (
     Option,
     OptionGroup,
@@ -81,10 +81,11 @@ class UserUnitOptions(OptionGroup):
 
     @property
     def distance(self) -> int:
-        """Number of users in which neighbouring tables differ, for a person with several values of the column."""
+        """Number of users, or of rows, in which neighbouring tables differ, for a person with several of them."""
         users: int = checks.require_positive_int(named("--users"), self.users)
-        if self.at_most is not None:
-            users *= checks.require_positive_int(named("--at-most"), self.at_most) * (2 if self.shared else 1)
+        if self.stated_bound is not None:
+            option = named("--rows-per-person" if self.at_most is None else "--at-most")
+            users *= checks.require_positive_int(option, self.stated_bound) * (2 if self.shared else 1)
         return users
 
     @property
@@ -108,15 +109,6 @@ class TableUnit(UserUnitOptions):
     @property
     def column(self) -> str:
         return super().column if self.rows_per_person is None else ROW
-
-    @property
-    def distance(self) -> int:
-        """Number of users, or of rows, in which neighbouring tables differ."""
-        if self.rows_per_person is None:
-            return super().distance
-        users: int = checks.require_positive_int(named("--users"), self.users)
-        users *= checks.require_positive_int(named("--rows-per-person"), self.rows_per_person)
-        return users
 
     @property
     def stated_bound(self) -> int | None:
@@ -272,8 +264,18 @@ class Question(OptionGroup):
         return Query(self.task(), self.privacy_unit, self.task_budget, alpha=self.exact_alpha)
 
     def least_noise_plan(self) -> Plan[Any, UserUnit]:
-        """Return the plan with the least noise that meets the target, without the count of other users."""
-        return least_noise_plan(self.query())
+        """Return the plan with the least noise that meets the target, without the count of other users.
+
+        Raises:
+            ParameterError: The release would be the same for every table, or no scale meets the target.
+        """
+        query = self.query()
+        require_noise(query)
+        try:
+            return most_accurate_plan(query)
+        except SearchError:
+            pass
+        raise target_too_small_error(query)
 
     def plan(self) -> "ReleasePlan":
         """Return the plan of one release, with the least noise that meets the target; nothing is read or charged.
@@ -528,19 +530,21 @@ class ItemQuestion(Question):
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
-        known, found = record.mechanism, super().record_options(record)
+        known, names = record.mechanism, options_of(cls)
         own = {
             "k": record.k,
             "item": known["item"],
             "sum": record.summed_column,
             "other": record.released.other is not None,
+            **{name: known.get(name) for name in ("max_items", "minimum_users", "limit")},
+            "keep": None if known.get("max_items") is None else known.get("by", "order"),
+            **({} if record.summed_column is None else grid_options(known)),
+            "mechanism": (record.question or {}).get("mechanism"),
+            "counts": record.released.counts is not None,
+            "release": None if record.release == "ranking" else record.release,
         }
-        own |= {name: known.get(name) for name in ("max_items", "minimum_users", "limit")}
-        own["keep"] = known.get("by", "order") if own["max_items"] is not None else None
-        if record.summed_column is not None:
-            own |= grid_options(known)
-        names = options_of(cls)
-        return found | {name: value for name, value in own.items() if name in names and value not in (None, False)}
+        found = {name: value for name, value in own.items() if name in names and value not in (None, False)}
+        return super().record_options(record) | found
 
     # Sentences about a record.
 
@@ -594,15 +598,13 @@ class ItemQuestion(Question):
         words = cls.grid_sentences(record, one)
         most = known.get("max_items")
         if record.is_row_level:
-            return " ".join([*words, cls.every_row])
+            return " ".join([*words, "Every row was counted."])
         if most is None:
             counts = "counts for each item" if words else "counts once for each item, regardless of the number of rows"
             return " ".join([*words, f"Nothing was truncated: a {one} {counts}."])
         rule = KEPT_ITEMS.get(str(known.get("by")), KEPT_ITEMS["order"])
         cut = f"Of one {one} at most {most} items were counted, {rule}: the counts of items of people with more items "
         return " ".join([*words, f"{cut}are too low."])
-
-    every_row: ClassVar[str] = "Every row was counted."
 
     @classmethod
     def grid_sentences(cls, record: ReleaseRecord, one: str) -> list[str]:
@@ -626,8 +628,8 @@ class ItemQuestion(Question):
                 f"noise, so that an item of lower rank can have the larger {noun}. You can sort by the {noun}s at no "
                 "cost."
             )
-        missing = "one in the list: it was not certain to be common enough"
-        missing = "the last item in the list" if cls.exact_number else missing
+        rare = "one in the list: it was not certain to be common enough"
+        missing = "the last item in the list" if cls.exact_number else rare
         return [
             *words,
             f"An item that is not in the list may be as common as {missing}.",
@@ -810,12 +812,9 @@ class ListedQuestion(ItemQuestion):
         if self.k is None:
             raise ParameterError(named("give --k, the number of items"))
         most = self.n_candidates or None
-        k: int = checks.require_positive_int(named("--k"), self.k, at_most=most, limit="the number of candidates")
-        return k
+        return checks.require_positive_int(named("--k"), self.k, at_most=most, limit="the number of candidates")
 
     def bind(self, plan: Plan[Any, UserUnit], frame: Any, schema: Mapping[str, Any]) -> Plan[Any, UserUnit]:
-        from .files import items_as_integers, match_column_types
-
         items, columns = self.item_list, plan.query.unit.columns
         if items is None:
             if self.n_candidates is not None:
@@ -855,10 +854,9 @@ def parse_grid(bounds: Any, step: Any) -> dict[str, Any]:
         raise ParameterError(named("--step must be a number > 0"))
     try:
         bounds_in_steps((lower, upper), grid_step(width))
+        return {"bounds": (lower, upper), "step": width}
     except ParameterError as error:
         text = re.sub("(?:the )?granularity", "--step", str(error))
-    else:
-        return {"bounds": (lower, upper), "step": width}
     raise ParameterError(named(re.sub("^bounds", "--bounds", text)))
 
 
@@ -887,20 +885,6 @@ def require_noise(query: Query[Any, Any]) -> None:
     """Raise if the release would be the same for every table."""
     if query.task.needs_no_noise(query):
         raise ParameterError(named("--k must be less than the number of candidates: all tables have the same release"))
-
-
-def least_noise_plan(query: Query[Any, UserUnit]) -> Plan[Any, UserUnit]:
-    """Return the plan with the least noise that meets the target.
-
-    Raises:
-        ParameterError: The release would be the same for every table, or no scale meets the target.
-    """
-    require_noise(query)
-    try:
-        return most_accurate_plan(query)
-    except SearchError:
-        pass
-    raise target_too_small_error(query)
 
 
 def _noise_levels(plan: Plan[Any, Any]) -> dict[str, float]:

@@ -77,15 +77,6 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
         return {**super().record_fields(plan), "mechanism": plan.query.task.name}
 
     @classmethod
-    def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
-        own = {
-            "mechanism": (record.question or {}).get("mechanism"),
-            "counts": record.released.counts is not None or None,
-        }
-        own["release"] = None if record.release == RELEASES[0] else record.release
-        return super().record_options(record) | {name: value for name, value in own.items() if value is not None}
-
-    @classmethod
     def record_tasks(cls, record: ReleaseRecord) -> Iterator[TopKTask]:
         """Yield the task with the mechanism that the record names, or with each that can make the release."""
         k, candidates, counted = record.k or 0, record.mechanism["candidates"], record.released.counts is not None

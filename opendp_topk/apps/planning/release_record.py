@@ -9,6 +9,7 @@ import math
 import sys
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -481,18 +482,11 @@ def proof_summary(measurement: Measurement) -> dict[str, Any]:
 
 
 def _document_summary(proof: Proof) -> dict[str, Any]:
-    path = proof.path
+    name, path, claim = proof.name, proof.path, None
     digest = None if path is None else "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    claim = _optional_claim_digest(proof.name)
-    return {"document": proof.name, "status": proof.status, "digest": digest, "claim": claim}
-
-
-def _optional_claim_digest(name: str | None) -> str | None:
-    """Return the digest that a reviewer of this claim signs; None if there is none."""
-    try:
-        return None if name is None else claim_digest(name)
-    except ProofError:
-        return None
+    with suppress(ProofError):
+        claim = None if name is None else claim_digest(name)  # the digest that a reviewer of this claim signs
+    return {"document": name, "status": proof.status, "digest": digest, "claim": claim}
 
 
 # The noisy number of users who have an item that was not released, for a tenth of the budget.
@@ -549,5 +543,4 @@ class OtherUsersCount:
         metric = L1Distance() if pure else L2Distance()
         outside = make_count_outside(domain, UserDistance(self.unit.neighbors), items=items, output_metric=metric)
         then, measure = (then_laplace, MaxDivergence()) if pure else (then_gaussian, ZeroConcentratedDivergence())
-        counted: Measurement = outside >> then(measure, scale=scale)
-        return counted
+        return outside >> then(measure, scale=scale)

@@ -445,7 +445,6 @@ class PartitionSelectionTask(VariableSizeTask):
         """Return the chain from a table to the items; ``main`` is epsilon, or the noise scale under zCDP."""
         unit, measure = query.unit, query.budget.measure
         columns = unit.columns
-        found: Any
         if self.rounds is None:
             found = unit.score_transformation(None) >> then_partition_selection(measure, epsilon=main, delta=delta)
         else:
@@ -465,8 +464,7 @@ class PartitionSelectionTask(VariableSizeTask):
                     make_bound_contributions(domain, metric, most=found.parameters["max_items"], by=columns.keep)
                     >> found
                 )
-        measurement: Measurement = found
-        return measurement
+        return found
 
     def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
         """Return the chain that needs fewest users to release an item with probability 1/2, if all have ``max_items``.

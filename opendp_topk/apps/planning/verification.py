@@ -243,15 +243,23 @@ def _payment_findings(
     except LedgerError:
         yield RecordFinding("entry", UNKNOWN, "the ledger cannot be read")
         return
-    yield from _entry_findings(record, told, entry, ledger, at)
-    yield from _metadata_findings(record, release_metadata(ledger.user, ledger.person, ledger.stated, entry.as_dict()))
-    yield from _debit_findings(found, entry)
-    yield _digest_finding(entry, digest)
+    yield _entry_finding(record, told, entry, ledger, at)
+    stated = release_metadata(ledger.user, ledger.person, ledger.stated, entry.as_dict())
+    same = canonical_json(dict(record.stated)) == canonical_json(dict(stated))
+    words = "the entry and its ledger contain the same metadata", "the entry or its ledger contains different metadata"
+    yield _finding("words", same, *words)
+    if found is not None:
+        yield _debit_finding(found.plan.measurement, entry)
+    if entry.record is None:
+        yield RecordFinding("digest", UNKNOWN, "the entry contains no digest: it was settled without a record")
+        return
+    why = "the record is, in every field, the one that was made at the release"
+    yield _finding("digest", entry.record == digest, why, "the record is not the one that was made at the release")
 
 
-def _entry_findings(
+def _entry_finding(
     record: ReleaseRecord, told: Mapping[str, Any], entry: Entry, ledger: Ledger, at: str
-) -> Iterator[RecordFinding]:
+) -> RecordFinding:
     claim = record.claim
     expected = {
         "data set": (told["dataset"], ledger.dataset),
@@ -264,37 +272,20 @@ def _entry_findings(
     }
     others = [name for name, (one, other) in expected.items() if one != other]
     why = f"number {entry.number} has this data set, time and claim"
-    yield _finding("entry", not others, why, f"different {', '.join(others)}")
+    return _finding("entry", not others, why, f"different {', '.join(others)}")
 
 
-def _metadata_findings(record: ReleaseRecord, said: Mapping[str, Any]) -> Iterator[RecordFinding]:
-    """Compare the metadata of the record with that of the ledger."""
-    same = canonical_json(dict(record.stated)) == canonical_json(dict(said))
-    why_not = "the entry or its ledger contains different metadata"
-    yield _finding("words", same, "the entry and its ledger contain the same metadata", why_not)
-
-
-def _debit_findings(found: RebuiltPlan | None, entry: Entry) -> Iterator[RecordFinding]:
+def _debit_finding(measurement: Measurement, entry: Entry) -> RecordFinding:
     """Compare the measurement of the record with the one that was debited, without their proofs."""
-    if found is None:
-        return
-    measurement = found.plan.measurement
     alike = lines_without_proofs(entry.measurement) == lines_without_proofs(repr(measurement))
     installed = "the entry was charged for this measurement, by the installed sources"
     why = installed if entry.claim == measurement_claim(measurement) else _OTHER_SOURCES
-    yield _finding("debit", alike, why, "the entry was charged for another measurement")
+    return _finding("debit", alike, why, "the entry was charged for another measurement")
 
 
 def lines_without_proofs(shown: str) -> list[str]:
     """Return the lines of a measurement's repr, without those of its proofs."""
     return [" ".join(line.split()) for line in shown.splitlines() if not line.strip().startswith("proof ")]
-
-
-def _digest_finding(entry: Entry, digest: str) -> RecordFinding:
-    if entry.record is None:
-        return RecordFinding("digest", UNKNOWN, "the entry contains no digest: it was settled without a record")
-    why = "the record is, in every field, the one that was made at the release"
-    return _finding("digest", entry.record == digest, why, "the record is not the one that was made at the release")
 
 
 def _ledger_finding(ledger: Ledger, head: str | None, key: str | None) -> RecordFinding:
@@ -343,8 +334,10 @@ def answer_from_record(fields: Mapping[str, Any], ledger: Ledger, question: Mapp
             "verify. Nothing was released; `opendp-topk verify` shows details"
         )
     record = ReleaseRecord.from_dict(fields)
-    asked, told = question, _question_of_record(record)
-    others = [name for name in asked if canonical_json(asked[name]) != canonical_json(told[name])]
+    lists = record.where, record.candidate_list, record.group_list
+    counted, known = record.released.counts is not None, {**record.mechanism, "scale": record.scale}
+    told = _identifying_fields(record, counted, record.claim, known, lists, record.stated)
+    others = [name for name in question if canonical_json(question[name]) != canonical_json(told[name])]
     if others:
         raise TableError(
             "the record cannot be used as the answer: it differs from this question in its "
@@ -361,34 +354,23 @@ def question_fields(
     groups: str | None = None,
 ) -> dict[str, Any]:
     """Return the fields that identify a question: of ``plan``, rows, digests of lists, and metadata as in records."""
-    known, task = parameters_of(plan.measurement), plan.query.task
-    counted, claim = getattr(task, "counted", False), PrivacyClaim.from_plan(plan)
-    return _identifying_fields(task, counted, claim, known, known["scale"], (where, candidates, groups), words)
-
-
-def _question_of_record(record: ReleaseRecord) -> dict[str, Any]:
-    counted, read = record.released.counts is not None, (record.where, record.candidate_list, record.group_list)
-    return _identifying_fields(record, counted, record.claim, record.mechanism, record.scale, read, record.stated)
+    task, lists = plan.query.task, (where, candidates, groups)
+    claim, known = PrivacyClaim.from_plan(plan), parameters_of(plan.measurement)
+    return _identifying_fields(task, getattr(task, "counted", False), claim, known, lists, words)
 
 
 def _identifying_fields(
-    asked: Any,
-    counted: bool,
-    claim: PrivacyClaim,
-    known: Mapping[str, Any],
-    scale: Any,
-    read: tuple[str | None, str | None, str | None],
-    words: Mapping[str, Any],
+    asked: Any, counted: bool, claim: PrivacyClaim, known: Mapping[str, Any], lists: Any, words: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the fields that identify a question, with the names that an error shows for them."""
-    where, candidates, groups = read
+    where, candidates, groups = lists
     return {
         "k": asked.k,
         "counts": counted,
         "kind of release": asked.release,
         "cost": asdict(claim),
         "mechanism": {name: plain_value(value) for name, value in known.items() if name != "scale"},
-        "scale": plain_value(scale),
+        "scale": plain_value(known.get("scale")),
         "rows": where,
         "candidates": candidates,
         "groups": groups,
