@@ -71,7 +71,6 @@ class QuestionCommand(TyperCommand):
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, panel by panel."""
         whole = ctx.meta.get("opendp_topk.help_all", False)
         named = {one.name: one for one in self.get_params(ctx)}
         for panel in PANELS:

@@ -140,9 +140,8 @@ def run_release(ready: ReleasePlan, table: str, given: Mapping[str, Any], option
             try:
                 if output.out != STDOUT:
                     why = [("why", ready.plan.why)] if ready.plan.why and not again else []
-                    show_release(
-                        found.record, [*why, *_other_users_row(found.record.released, question.other_users_count)]
-                    )
+                    other = _other_users_row(found.record.released, question.other_users_count)
+                    show_release(found.record, [*why, *other])
                 flush_stdout()
             except KeyboardInterrupt:
                 failure = Interrupted("interrupted while the release was printed: it was drawn, and its cost is spent")

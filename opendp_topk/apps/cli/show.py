@@ -46,7 +46,6 @@ def open_console(*, stderr: bool = False) -> Console:
 
 
 def print_paragraphs(*lines: str, style: str = "") -> None:
-    """Print paragraphs on standard output."""
     for line in lines:
         open_console().print(_printable_text(line, style))
 

@@ -15,7 +15,7 @@ from ...core.candidates import integers_or_strings
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
 from ..ledger.files import write_new_file
-from .options import named
+from .options import named, option_error
 from .units import add_joined_column, join_item_parts, split_item_parts
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | 
         yield None
         return
     if files is None:
-        raise ParameterError(named("--files lists files, but the table is read from standard input: omit it"))
+        raise option_error("--files lists files, but the table is read from standard input: omit it")
     content, place, reason = files.to_json_lines(uuid.uuid4().hex + uuid.uuid4().hex), Path(path), ""
     try:
         write_new_file(place, content)

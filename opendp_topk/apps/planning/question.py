@@ -36,6 +36,7 @@ from .options import (
     build_options,
     given_options,
     named,
+    option_error,
     options_of,
     require_compatible,
     require_one_option,
@@ -76,7 +77,7 @@ class UserUnitOptions(OptionGroup):
     def column(self) -> str:
         """Column that identifies users, or the marker for rows if every row counts as a user."""
         if self.user == ROW:
-            raise ParameterError(named(f"--user must not be {ROW!r}, a reserved name: use --rows-per-person N"))
+            raise option_error(f"--user must not be {ROW!r}, a reserved name: use --rows-per-person N")
         return "user" if self.user is None else self.user
 
     @property
@@ -146,7 +147,7 @@ class PrivacyBudget(OptionGroup):
         name, value, measure = choices[self.epsilon is None]
         number: Any = value if checks.is_real(value) else parse_exact(value, named(f"--{name}"))
         if not 0 < number < math.inf:
-            raise ParameterError(named(f"--{name} must be a finite number > 0"))
+            raise option_error(f"--{name} must be a finite number > 0")
         return Budget(measure, plain_number(parse_exact(value, named(f"--{name}"))))
 
 
@@ -226,9 +227,8 @@ class Question(OptionGroup):
     def privacy_unit(self) -> UserUnit:
         """Privacy unit of the target, with the columns that count."""
         distance = self.unit.distance
-        return UserUnit(
-            checks.require_choice(named("--neighbors"), self.unit.neighbors, NEIGHBORS), distance, self.columns
-        )
+        neighbors = checks.require_choice(named("--neighbors"), self.unit.neighbors, NEIGHBORS)
+        return UserUnit(neighbors, distance, self.columns)
 
     @cached_property
     def other_users_count(self) -> OtherUsersCount | None:
@@ -244,15 +244,13 @@ class Question(OptionGroup):
     def task_budget(self) -> Budget:
         """Budget of the items."""
         budget, delta = self.main_budget, self.budget.exact_delta
-        if self.own_delta:
-            if delta is None:
-                raise ParameterError(named(f"give --delta: {self.kind} has no finite loss without a delta"))
-            return Budget(
-                Approximate(budget.measure), (budget.d_out, checks.require_probability(delta, named("--delta")))
-            )
+        if delta is None and self.own_delta:
+            raise option_error(f"give --delta: {self.kind} has no finite loss without a delta")
         if delta is None:
             return budget
-        checks.require_probability(delta, named("--delta"))
+        likely = checks.require_probability(delta, named("--delta"))
+        if self.own_delta:
+            return Budget(Approximate(budget.measure), (budget.d_out, likely))
         return Budget(PrivacyProfile(), (budget.d_out, plain_number(parse_exact(delta, named("--delta")))))
 
     def query(self) -> Query[Any, UserUnit]:
@@ -509,7 +507,7 @@ class ItemQuestion(Question):
         item = "item" if self.item is None else self.item
         names = tuple(next(csv.reader([item]))) if isinstance(item, str) and "," in item else (item,)
         if len(names) > 1 and ("" in names or len(set(names)) < len(names)):
-            raise ParameterError(named("--item must be different columns separated by commas, such as region,product"))
+            raise option_error("--item must be different columns separated by commas, such as region,product")
         return names
 
     @cached_property
@@ -569,10 +567,8 @@ class ItemQuestion(Question):
     @classmethod
     def released_clause(cls, record: ReleaseRecord) -> str:
         """Return the beginning of the method: the order of the items."""
-        without = (
-            "in the order of the candidates" if record.has_listed_candidates else "in alphabetical or numerical order"
-        )
-        return f"Released {'best first' if record.release == 'ranking' else f'{without}, without ranks'}"
+        order = "the order of the candidates" if record.has_listed_candidates else "alphabetical or numerical order"
+        return f"Released {'best first' if record.release == 'ranking' else f'in {order}, without ranks'}"
 
     @classmethod
     def method(cls, record: ReleaseRecord) -> str:
@@ -595,8 +591,13 @@ class ItemQuestion(Question):
     @classmethod
     def truncation(cls, record: ReleaseRecord) -> str:
         known, one = record.mechanism, "row" if record.is_row_level else record.person
-        words = cls.grid_sentences(record, one)
-        most = known.get("max_items")
+        words, most = [], known.get("max_items")
+        if record.summed_column is not None:
+            lower, upper, step = grid_texts(record)
+            words.append(
+                f"The total of one {one} for one item was clamped to the interval from {lower} to {upper} and "
+                f"rounded to multiples of {step}."
+            )
         if record.is_row_level:
             return " ".join([*words, "Every row was counted."])
         if most is None:
@@ -605,17 +606,6 @@ class ItemQuestion(Question):
         rule = KEPT_ITEMS.get(str(known.get("by")), KEPT_ITEMS["order"])
         cut = f"Of one {one} at most {most} items were counted, {rule}: the counts of items of people with more items "
         return " ".join([*words, f"{cut}are too low."])
-
-    @classmethod
-    def grid_sentences(cls, record: ReleaseRecord, one: str) -> list[str]:
-        """Return the sentence on the bounds and the step of sums; none for counts."""
-        if record.summed_column is None:
-            return []
-        lower, upper, step = grid_texts(record)
-        return [
-            f"The total of one {one} for one item was clamped to the interval from {lower} to {upper} and "
-            f"rounded to multiples of {step}."
-        ]
 
     @classmethod
     def limits(cls, record: ReleaseRecord) -> list[str]:
@@ -710,7 +700,7 @@ class TableItemsQuestion(BoundedQuestion):
     def column_options(self) -> dict[str, Any]:
         found = super().column_options() | {"minimum_users": self.minimum_users}
         if found.get("bounds", (0, 0))[0] < 0 and self.item_list is None:
-            raise ParameterError(named("--bounds must not be negative without --candidates"))
+            raise option_error("--bounds must not be negative without --candidates")
         if self.minimum_users is not None:
             checks.require_positive_int(named("--minimum-users"), self.minimum_users)
         return found
@@ -735,7 +725,7 @@ class AllItemsQuestion(TableItemsQuestion):
 
     def column_options(self) -> dict[str, Any]:
         if self.max_items is None:
-            raise ParameterError(named("give --max-items, the number of items of a user that count"))
+            raise option_error("give --max-items, the number of items of a user that count")
         return super().column_options()
 
     @classmethod
@@ -803,14 +793,13 @@ class ListedQuestion(ItemQuestion):
     @property
     def required_candidates(self) -> int:
         if self.n_candidates is None:
-            raise ParameterError(named("give --candidates, a public list of the items"))
+            raise option_error("give --candidates, a public list of the items")
         return self.n_candidates
 
     @property
     def required_k(self) -> int:
-        """Number of items."""
         if self.k is None:
-            raise ParameterError(named("give --k, the number of items"))
+            raise option_error("give --k, the number of items")
         most = self.n_candidates or None
         return checks.require_positive_int(named("--k"), self.k, at_most=most, limit="the number of candidates")
 
@@ -818,13 +807,12 @@ class ListedQuestion(ItemQuestion):
         items, columns = self.item_list, plan.query.unit.columns
         if items is None:
             if self.n_candidates is not None:
-                raise ParameterError(named("a release needs --candidates, the list itself instead of their number"))
+                raise option_error("a release needs --candidates, the list itself instead of their number")
             return plan
         if columns.parts:
             return plan.bind_candidates(match_column_types(items, columns.parts, frame))
-        return plan.bind_candidates(
-            items_as_integers(items, columns.item) if schema[columns.item].is_integer() else items
-        )
+        typed = items_as_integers(items, columns.item) if schema[columns.item].is_integer() else items
+        return plan.bind_candidates(typed)
 
 
 # Numbers in options and records.
@@ -847,17 +835,17 @@ def parse_grid(bounds: Any, step: Any) -> dict[str, Any]:
     """
     ends = bounds.split(",") if isinstance(bounds, str) else [str(one) for one in bounds]
     if len(ends) != 2:
-        raise ParameterError(named("--bounds must be two numbers separated by a comma, such as 0,100"))
+        raise option_error("--bounds must be two numbers separated by a comma, such as 0,100")
     lower, upper = (parse_signed(end, named("--bounds")) for end in ends)
     width = parse_exact("1" if step is None else str(step), named("--step"))
     if not width:
-        raise ParameterError(named("--step must be a number > 0"))
+        raise option_error("--step must be a number > 0")
     try:
         bounds_in_steps((lower, upper), grid_step(width))
         return {"bounds": (lower, upper), "step": width}
     except ParameterError as error:
         text = re.sub("(?:the )?granularity", "--step", str(error))
-    raise ParameterError(named(re.sub("^bounds", "--bounds", text)))
+    raise option_error(re.sub("^bounds", "--bounds", text))
 
 
 def grid_of_record(known: Mapping[str, Any]) -> dict[str, Any]:
@@ -884,7 +872,7 @@ def grid_texts(record: ReleaseRecord) -> tuple[str, str, str]:
 def require_noise(query: Query[Any, Any]) -> None:
     """Raise if the release would be the same for every table."""
     if query.task.needs_no_noise(query):
-        raise ParameterError(named("--k must be less than the number of candidates: all tables have the same release"))
+        raise option_error("--k must be less than the number of candidates: all tables have the same release")
 
 
 def _noise_levels(plan: Plan[Any, Any]) -> dict[str, float]:
@@ -902,7 +890,7 @@ def target_too_small_error(query: Query[Any, Any]) -> ParameterError:
     searched, several = query.task.searched, len(query.task.searched) > 1
     options = f"--{query.budget.main_symbol}{' or --delta' if several else ''}"
     meet = "meet" if several else "meets"
-    return ParameterError(named(f"no finite {' and '.join(searched)} {meet} this small target: raise {options}"))
+    return option_error(f"no finite {' and '.join(searched)} {meet} this small target: raise {options}")
 
 
 @dataclass(frozen=True, repr=False)

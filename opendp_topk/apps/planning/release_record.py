@@ -165,7 +165,6 @@ class PrivacyClaim:
 
     @property
     def protected_users(self) -> str:
-        """Protected users, in words."""
         return describe_neighbors(self.neighbors, self.d_in)
 
 
@@ -290,7 +289,6 @@ class ReleaseRecord(OnlyFields):
 
     @cached_property
     def claim(self) -> PrivacyClaim:
-        """Privacy claim."""
         return PrivacyClaim(self.measure, self.symbol, self.neighbors, self.d_in, self.d_out)
 
     @property
@@ -321,7 +319,6 @@ class ReleaseRecord(OnlyFields):
 
     @property
     def has_listed_candidates(self) -> bool:
-        """Whether the candidates were listed."""
         return self.mechanism["candidates"] is not None
 
     @property
@@ -336,7 +333,6 @@ class ReleaseRecord(OnlyFields):
 
     @property
     def people(self) -> str:
-        """Noun for several people."""
         return plural_noun(self.person)
 
     @property
@@ -378,7 +374,6 @@ class ReleaseRecord(OnlyFields):
         raise TableError(f"the record must have a valid field {wrong[0]}: it was removed or changed")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the record as a dictionary for JSON."""
         written: dict[str, Any] = {"format": FORMAT}
         for one in fields(self):
             value = getattr(self, one.name)

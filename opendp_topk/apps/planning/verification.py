@@ -187,9 +187,8 @@ def _cost_finding(told: PrivacyClaim, computed: PrivacyClaim, same: bool, whom: 
         return RecordFinding("cost", AGREES, f"the map gives the same {computed.symbol} for {whom}")
     if not same and _is_claim_sufficient(told, computed):
         return RecordFinding("cost", AGREES, f"this version computes at most this {computed.symbol} for {whom}")
-    return RecordFinding(
-        "cost", DISAGREES, f"the map gives {computed.symbol} = {format_distance(computed.d_out)} for {whom}"
-    )
+    loss = f"{computed.symbol} = {format_distance(computed.d_out)}"
+    return RecordFinding("cost", DISAGREES, f"the map gives {loss} for {whom}")
 
 
 def _is_claim_sufficient(told: PrivacyClaim, computed: PrivacyClaim) -> bool:
@@ -207,12 +206,12 @@ def _is_release_consistent(record: ReleaseRecord, found: RebuiltPlan) -> bool:
     beside = (released.counts is not None, released.gaps is not None, released.other is not None)
     counted = bool(getattr(task, "counted", False))
     whole = all(type(one) is int for one in [*(released.counts or ()), *([released.other] if beside[2] else ())])
+    if beside != (counted, led, "then" in known) or not whole or (released.groups is None) == ("partition" in known):
+        return False
     columns = found.plan.query.unit.columns
-    possible = (
-        columns.is_possible_release(released.items) if released.groups is None else _has_list_per_group(record, columns)
-    )
-    grouped = (released.groups is None) == ("partition" not in record.mechanism)
-    return beside == (counted, led, "then" in known) and whole and possible and grouped
+    if released.groups is None:
+        return columns.is_possible_release(released.items)
+    return _has_list_per_group(record, columns)
 
 
 def _has_list_per_group(record: ReleaseRecord, columns: Columns) -> bool:
@@ -293,12 +292,10 @@ def _ledger_finding(ledger: Ledger, head: str | None, key: str | None) -> Record
     wrong = ledger.verify(head, key=key)
     if wrong:
         return RecordFinding("ledger", DISAGREES, "; ".join(wrong))
-    if head is None:
-        return RecordFinding(
-            "ledger", AGREES, "its records are consistent; anyone with write access could have rewritten all of them"
-        )
     signed = "" if key is None else " and signed"
-    return RecordFinding("ledger", AGREES, f"its records are consistent, and continue from the kept head{signed}")
+    kept = f", and continue from the kept head{signed}"
+    more = "; anyone with write access could have rewritten all of them" if head is None else kept
+    return RecordFinding("ledger", AGREES, f"its records are consistent{more}")
 
 
 def _unverifiable_findings(paid: list[RecordFinding]) -> Iterator[RecordFinding]:
