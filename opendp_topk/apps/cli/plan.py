@@ -42,7 +42,7 @@ from ..planning.units import UserUnit, count_with_noun
 from . import show
 from .files import Counts, read_public_counts
 from .ledger_files import write_output_file
-from .options import question_command, question_group
+from .options import QuestionGroup, question_command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -375,7 +375,7 @@ def plan_command(kind: str) -> Any:
 
 
 _NOTE = "Shows the cost and the accuracy of a release; reads no table and charges no ledger."
-plan = question_group("plan", _ABOUT, plan_command)
+plan = QuestionGroup("plan", _ABOUT, plan_command)
 
 
 def run_plan(question: Question, given: Mapping[str, Any]) -> None:

@@ -513,8 +513,7 @@ class ItemQuestion(Question):
     @cached_property
     def columns(self) -> Columns:
         names = self.item_column_names
-        several = len(names) > 1
-        item, parts = (join_item_parts(names), names) if several else (names[0], ())
+        item, parts = (join_item_parts(names), names) if len(names) > 1 else (names[0], ())
         return Columns(self.unit.column, item, parts=parts, **self.column_options())
 
     def column_options(self) -> dict[str, Any]:
