@@ -380,10 +380,10 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str | None]] 
 @pytest.fixture(autouse=True)
 def claims(monkeypatch: pytest.MonkeyPatch) -> None:
     """The digests of claims are computed once: nothing here changes them."""
-    monkeypatch.setattr(release_record, "_optional_claim_digest", _CLAIM)
+    monkeypatch.setattr(release_record, "claim_digest", _CLAIM)
 
 
-_CLAIM = functools.cache(release_record._optional_claim_digest)
+_CLAIM = functools.cache(release_record.claim_digest)
 
 
 @pytest.mark.further

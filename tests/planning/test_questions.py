@@ -87,7 +87,7 @@ def test_a_dictionary_loses_nothing(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ASKED)
 def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Path) -> None:
-    """Paid by a ledger, saved, and found by its kind; as a record of earlier versions, by its mechanism alone."""
+    """Paid once, saved, answered again, and found by its kind; of earlier versions, by its mechanism alone."""
     pure = tk.MaxDivergence()
     measure, budget = (tk.Approximate(pure), (8, 1e-6)) if ASKED[kind].own_delta else (pure, 8)
     unit = {"dataset": "d", "metric": tk.UserDistance(), "user": "who"}
@@ -96,7 +96,8 @@ def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Pat
     found.record.save(tmp_path / "record.json")
     fields = json.loads((tmp_path / "record.json").read_text("utf-8"))
     assert fields["question"]["kind"] == kind
-    assert fields["items"] == found.items
+    kept = {"ledger": str(tmp_path / "b"), "label": "once", "from_record": str(tmp_path / "record.json")}
+    assert fields["items"] == found.items == ASKED[kind].plan().release(ROWS, **kept).items
     with tk.ledger.Ledger(tmp_path / "b") as ledger:
         assert {one.verdict for one in verify_record(fields, ledger) if one.what != "table"} == {AGREES}
     assert record_question(None, fields["mechanism"]) is question_class(kind)

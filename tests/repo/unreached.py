@@ -65,6 +65,7 @@ UNREACHED = {
     "apps.bridge:__all__": "the list of names that this folder hands on",
     "apps.ledger:__all__": "the list of names that this folder hands on",
     "apps.planning:__all__": "the list of names that this folder hands on",
+    "apps.planning:_HOMES": "the module of each of these names",
     "errors:__all__": "the list of names that this folder hands on",
     "sampling.noises:__all__": "the list of names that this folder hands on",
     "tables:__all__": "the list of names that this folder hands on",

@@ -48,17 +48,15 @@ def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
         except KeyboardInterrupt:
             code, line = INTERRUPTED, "interrupted: nothing was released and nothing was written"
         except TopKError as error:
-            code, line = exit_code(error), "; ".join([str(error), *spent_budget_notes(error)])
+            code = USAGE if isinstance(error, ParameterError) else DATA
+            line = "; ".join([str(error), *spent_budget_notes(error)])
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
             code, line = DATA, f"{error.strerror or type(error).__name__}: {error.filename or 'input or output'}"
         except Exception as error:
-            code, line = (
-                DATA,
-                f"internal error ({type(error).__name__}); the details are omitted, as they may contain data",
-            )
-            line = "; ".join([line, *spent_budget_notes(error)])
+            line = f"internal error ({type(error).__name__}); the details are omitted, as they may contain data"
+            code, line = DATA, "; ".join([line, *spent_budget_notes(error)])
         line = " ".join(line.split())
         if not log.write_event("error", message=line, code=code):
             typer.echo(f"opendp-topk: {foreign.terminal_line(line)}", err=True)
@@ -81,11 +79,6 @@ def _require_compatible_options(command: Callable[P, None], values: Mapping[str,
 def spent_budget_notes(error: BaseException) -> list[str]:
     """Return the notes that a ledger added to this error to report that the budget was spent."""
     return [note for note in getattr(error, "__notes__", ()) if note.startswith(KEPT)]
-
-
-def exit_code(error: TopKError) -> int:
-    """Return 2 if the command line is at fault, or 1 if files or data are."""
-    return USAGE if isinstance(error, ParameterError) else DATA
 
 
 @contextlib.contextmanager

@@ -325,7 +325,7 @@ def _record_file_digest(account: Ledger, number: int, path: str) -> str:
     """Return the digest of the record in a file, after checking that it is the record of entry ``number``."""
     fields = read_fields(path)
     paid, entry = fields["ledger"] or {}, account.entry(number)
-    told = paid.get("entry"), paid.get("dataset"), paid.get("time"), paid.get("claim"), paid.get("head")
+    told = tuple(map(paid.get, ("entry", "dataset", "time", "claim", "head")))
     if told != (number, account.dataset, entry.time, entry.claim, account.head(number)):
         raise ParameterError(f"--record must be the record of entry {number} of this ledger")
     return record_digest(fields)

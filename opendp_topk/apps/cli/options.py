@@ -71,7 +71,6 @@ class QuestionCommand(TyperCommand):
             raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, panel by panel."""
         whole = ctx.meta.get("opendp_topk.help_all", False)
         named = {one.name: one for one in self.get_params(ctx)}
         for panel in PANELS:
@@ -104,8 +103,13 @@ class QuestionCommand(TyperCommand):
 class QuestionGroup(TyperGroup):
     """Commands by the kind of question, each loaded when it is first called."""
 
-    made: Callable[[str], Any]
-    further: Mapping[str, str]
+    def __init__(
+        self, name: str, about: str, made: Callable[[str], Any], further: Mapping[str, str] | None = None
+    ) -> None:
+        """Make a group of one command for each question, which ``made`` returns, and of ``further`` ones."""
+        settings = {"help_option_names": ["-h", "--help"]}
+        super().__init__(name=name, help=about, no_args_is_help=True, rich_markup_mode=None, context_settings=settings)
+        self.made, self.further = made, further or {}
 
     def list_commands(self, _: Any) -> list[str]:
         return [*(kind for kind in question_kinds() if kind != WRAPPED), *self.further]
@@ -128,16 +132,6 @@ class QuestionGroup(TyperGroup):
         if args and args[0] not in (*self.list_commands(ctx), "--help", "-h") and not ctx.resilient_parsing:
             ctx.fail(f"the first word must be a question: {', '.join(self.list_commands(ctx))}")
         return super().parse_args(ctx, args)
-
-
-def question_group(
-    name: str, about: str, made: Callable[[str], Any], further: Mapping[str, str] | None = None
-) -> QuestionGroup:
-    """Return the group of commands ``name``: one for each question, which ``made`` returns, and ``further`` ones."""
-    group = QuestionGroup(name=name, help=about, no_args_is_help=True, rich_markup_mode=None)
-    group.made, group.further = made, further or {}
-    group.context_settings = {"help_option_names": ["-h", "--help"]}
-    return group
 
 
 def question_command(

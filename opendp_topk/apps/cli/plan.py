@@ -50,7 +50,7 @@ from ..planning.units import UserUnit, count_with_noun
 from . import show
 from .files import Counts, read_public_counts
 from .ledger_files import write_output_file
-from .options import question_command, question_group
+from .options import QuestionGroup, question_command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,10 +145,7 @@ def show_comparison(query: Query[TopKTask, UserUnit], proxy: Counts | None, plot
     show.print_paragraphs("")
     dash = any(one.row.accuracy_floor is None or (proxy is not None and one.success is None) for one in rows)
     bounds = {one.row.bound for one in rows}
-    legend = [
-        *_comparison_legend(query, proxy),
-        *((word, meaning) for word, meaning in WORDS.items() if word in bounds),
-    ]
+    legend = [*_comparison_legend(query, proxy), *(pair for pair in WORDS.items() if pair[0] in bounds)]
     show.print_rows([*legend, *([("-", "not known, or too slow to compute")] if dash else [])])
     if plot is not None:
         with show.show_progress("drawing"):
@@ -167,7 +164,6 @@ def _draw_comparison(query: Query[TopKTask, UserUnit], rows: list[Option], plot:
 
 
 def _cost_symbol(query: Query[TopKTask, UserUnit]) -> str:
-    """Return the header of the column of costs."""
     return query.budget.main_symbol if query.budget.delta is None else "delta"
 
 
@@ -402,7 +398,6 @@ No table is read, and no ledger is charged. The noise scale is the smallest that
 
 
 def plan_command(kind: str) -> Any:
-    """Return the command that plans the question of this kind."""
     question = question_class(kind)
     groups = [*question.option_groups(), RepeatOptions, *TRIALS[question.tried_on]]
 
@@ -414,7 +409,7 @@ def plan_command(kind: str) -> Any:
 
 
 _NOTE = "Shows the cost and the accuracy of a release; reads no table and charges no ledger."
-plan = question_group("plan", _ABOUT, plan_command)
+plan = QuestionGroup("plan", _ABOUT, plan_command)
 
 
 def run_plan(question: Question, given: Mapping[str, Any]) -> None:
@@ -450,7 +445,6 @@ def run_plan(question: Question, given: Mapping[str, Any]) -> None:
 
 
 def show_plan(ready: ReleasePlan, more: Iterable[tuple[str, Any]] = ()) -> None:
-    """Print a plan."""
     plan, question = ready.plan, ready.question
     task, of_rows = plan.query.task, plan.query.unit.columns.is_row_level
     bounded = question.contribution_bound_text(plan)

@@ -61,10 +61,9 @@ def _list_proofs() -> list[str]:
         ((name, document or "none", show.status_text(state)) for name, document, state in claims),
     )
     if others:
+        rows = ((name, show.status_text(state)) for name, state in zip(others, states, strict=True))
         show.print_paragraphs("", "Documents on which these rely:", "")
-        show.print_table(
-            ("proof", "status"), ((name, show.status_text(state)) for name, state in zip(others, states, strict=True))
-        )
+        show.print_table(("proof", "status"), rows)
     show.print_paragraphs(
         "",
         "current: the installed code is the code that was proved. stale: the code has changed since. "
@@ -147,10 +146,9 @@ def _show_document(name: str, pdf: bool, out: str | None) -> list[str]:
     checks = Text("\n").join(
         Text.assemble(f"{one} (", show.status_text(one.status), ")") for one in proof.machine_checks(document)
     )
-    reading = ("last reading", str(proof.last_review(document) or "no review is recorded"))
-    show.print_rows(
-        [*about, ("checked by machine", checks or "none of its statements"), reading, *_reliance_rows(document)]
-    )
+    about.append(("checked by machine", checks or "none of its statements"))
+    about.append(("last reading", str(proof.last_review(document) or "no review is recorded")))
+    show.print_rows([*about, *_reliance_rows(document)])
     _build_requested_pdf(document, pdf, out)
     return [state]
 

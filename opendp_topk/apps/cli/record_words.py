@@ -152,7 +152,6 @@ def payment_text(record: ReleaseRecord) -> str:
 
 
 def format_time(time: str) -> str:
-    """Return a recorded time in a readable format."""
     return time.replace("T", " ").replace("+00:00", " UTC")
 
 
@@ -166,6 +165,5 @@ def mechanism_text(record: ReleaseRecord) -> str:
 
 
 def software_text(record: ReleaseRecord) -> str:
-    """Return the names and versions of the library and of the engine that counted the table."""
     library, engine = record.library, record.engine
     return f"{library['name']} {library['version']}; the table was counted by {engine['name']} {engine['version']}"

@@ -22,7 +22,7 @@ from ..planning.releasing import (
 )
 from . import show
 from .files import print_list_remarks, read_schedule
-from .options import OutputOptions, question_command, question_group
+from .options import OutputOptions, QuestionGroup, question_command
 from .output import RecordDestination, flush_stdout, unprinted_release_error
 from .shown import show_release
 
@@ -89,7 +89,7 @@ def release_command(kind: str) -> Any:
 
 
 FURTHER = {"planned": "Make one release of a plan of several releases that a ledger has paid for."}
-release = question_group("release", _ABOUT, release_command, FURTHER)
+release = QuestionGroup("release", _ABOUT, release_command, FURTHER)
 
 
 def _run_planned(table: str, given: Mapping[str, Any]) -> None:
@@ -140,9 +140,8 @@ def run_release(ready: ReleasePlan, table: str, given: Mapping[str, Any], option
             try:
                 if output.out != STDOUT:
                     why = [("why", ready.plan.why)] if ready.plan.why and not again else []
-                    show_release(
-                        found.record, [*why, *_other_users_row(found.record.released, question.other_users_count)]
-                    )
+                    other = _other_users_row(found.record.released, question.other_users_count)
+                    show_release(found.record, [*why, *other])
                 flush_stdout()
             except KeyboardInterrupt:
                 failure = Interrupted("interrupted while the release was printed: it was drawn, and its cost is spent")

@@ -15,7 +15,14 @@ from . import record_words as words
 def render_release_page(record: ReleaseRecord, ledger: Ledger | None = None) -> str:
     """Return the page as HTML, with the remaining budget of the ``ledger`` that has paid, if given."""
     asked = record.asked
-    title = asked.title(record)
+    title, scale = asked.title(record), asked.scale_text(record)
+    technical = [
+        *map(_document_row, record.proof["documents"]),
+        ("mechanism", words.mechanism_text(record)),
+        *words.provenance_rows(record),
+        *([] if scale is None else [("scale of noise", scale)]),
+        ("software", words.software_text(record)),
+    ]
     body = el(
         "main",
         el("h1", title),
@@ -45,7 +52,7 @@ def render_release_page(record: ReleaseRecord, ledger: Ledger | None = None) -> 
             "section",
             el("h2", "Proofs and technical details"),
             el("p", _proof_status_text(record)),
-            _definition_list([*map(_document_row, record.proof["documents"]), *_technical_rows(record)]),
+            _definition_list(technical),
             class_="small",
         ),
     )
@@ -86,11 +93,8 @@ def _render_items(record: ReleaseRecord) -> list[Markup]:
     short = asked.shortfall(record)
     enough = f"no further item was certain to have enough {record.counted_noun}"
     end = [el("p", f"It has {short} fewer than {record.k} items: {enough}.")] if short else []
-    several = (
-        [el("p", f"Each item is a combination of {record.mechanism['item']}.", class_="soft")]
-        if isinstance(items[0], list)
-        else []
-    )
+    combined = f"Each item is a combination of {record.mechanism['item']}."
+    several = [el("p", combined, class_="soft")] if isinstance(items[0], list) else []
     return [*several, *lists, *end, *_bar_legend(counts, near, record.counted_noun)]
 
 
@@ -103,7 +107,9 @@ def _render_item(
     text = words.csv_line(item) if isinstance(item, list) else item
     parts.append(el("span", text, class_="item", dir="auto"))
     if counts is not None:
-        parts += [_render_count(counts[place], near), _render_bar(counts[place], near, top)]
+        error = [] if near is None else [el("small", f" \u00b1 {near}")]
+        parts.append(el("span", f"{counts[place]:.12g}", *error, class_="number"))
+        parts.append(_render_bar(counts[place], near, top))
     if gaps is not None:
         parts.append(el("span", f"ahead of the next by {gaps[place]:.6g}", class_="lead"))
     return el("li", *parts)
@@ -112,22 +118,12 @@ def _render_item(
 def _bar_legend(counts: Sequence[float] | None, near: int | None, people: str) -> list[Markup]:
     if counts is None or near is None:
         return []
-    return [
-        el(
-            "p",
-            f"Bars are noisy counts; the lines on them show the error bound of {near} {people} on either side.",
-            class_="soft",
-        )
-    ]
-
-
-def _render_count(count: float, near: int | None) -> Markup:
-    return el("span", f"{count:.12g}", *([] if near is None else [el("small", f" \u00b1 {near}")]), class_="number")
+    legend = f"Bars are noisy counts; the lines on them show the error bound of {near} {people} on either side."
+    return [el("p", legend, class_="soft")]
 
 
 def _render_bar(count: float, near: int | None, top: float) -> Markup:
-    bar = el("span", class_="bar", style=f"width: {_bar_percent(count, top)}")
-    marks = [bar]
+    marks = [el("span", class_="bar", style=f"width: {_bar_percent(count, top)}")]
     if near is not None:
         low, high = _bar_percent(count - near, top), _bar_percent(top - count - near, top)
         marks.append(el("span", class_="range", style=f"left: {low}; right: {high}"))
@@ -151,16 +147,6 @@ def _document_row(proof: dict[str, Any]) -> tuple[Any, Any]:
     name = "no document" if proof["document"] is None else proof["document"]
     claim = [] if proof["claim"] is None else [", claim ", el("code", proof["claim"])]
     return el("span", proof["status"], class_=proof["status"]), join_markup((el("code", name), *claim))
-
-
-def _technical_rows(record: ReleaseRecord) -> list[tuple[str, Any]]:
-    scale = record.asked.scale_text(record)
-    return [
-        ("mechanism", words.mechanism_text(record)),
-        *words.provenance_rows(record),
-        *([] if scale is None else [("scale of noise", scale)]),
-        ("software", words.software_text(record)),
-    ]
 
 
 def _definition_list(rows: Sequence[tuple[Any, Any]]) -> Markup:

@@ -46,7 +46,6 @@ def open_console(*, stderr: bool = False) -> Console:
 
 
 def print_paragraphs(*lines: str, style: str = "") -> None:
-    """Print paragraphs on standard output."""
     for line in lines:
         open_console().print(_printable_text(line, style))
 
@@ -112,19 +111,6 @@ def item_text(value: Any) -> str:
     return text if text.isprintable() and text.strip() == text else json.dumps(text)
 
 
-class ProgressReporter:
-    """Receiver of progress reports. This base class ignores them, for output that is not a terminal."""
-
-    def __call__(self, far: str) -> None:
-        """Report progress in words."""
-
-    def report_parts(self, done: int, of: int) -> None:
-        """Report that ``done`` parts out of ``of`` have been read."""
-
-    def stop(self) -> None:
-        """Remove the progress bar, because the result is printed."""
-
-
 class _LateProgress(Progress):
     """Progress that shows nothing until a task takes longer than the patience of a reader."""
 
@@ -132,7 +118,9 @@ class _LateProgress(Progress):
         return super().get_renderables() if any((one.elapsed or 0) > _PATIENCE for one in self.tasks) else ()
 
 
-class _ProgressBar(ProgressReporter):
+class ProgressReporter:
+    """Receiver of reports on one task, which are shown if its progress has started."""
+
     def __init__(self, progress: Progress, what: str) -> None:
         self.progress, self.what, self.task = progress, what, progress.add_task(what, total=None)
 
@@ -143,11 +131,13 @@ class _ProgressBar(ProgressReporter):
         """Show the step that starts, and no longer the one that ends."""
         self.progress.update(self.task, description=f"{self.what}: {step}" if event == "start" else self.what)
 
-    def stop(self) -> None:
-        self.progress.stop()
-
     def report_parts(self, done: int, of: int) -> None:
         self.progress.update(self.task, completed=done, total=of)
+
+    def stop(self) -> None:
+        """Remove the progress bar, because the result is printed."""
+        if self.progress.live.is_started:
+            self.progress.stop()
 
 
 @contextlib.contextmanager
@@ -157,15 +147,15 @@ def show_progress(what: str) -> Iterator[ProgressReporter]:
     The bar, on standard error if that is a terminal, has the elapsed time, and moves when progress is reported.
     """
     screen = open_console(stderr=True)
-    if log.is_on() or not screen.is_terminal:
-        with log_step(what):
-            yield ProgressReporter()
-        return
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
-    with log_step(what), _LateProgress(*columns, console=screen, transient=True) as progress:
-        bar = _ProgressBar(progress, what)
-        with watch_steps(bar.show_step):
-            yield bar
+    progress = _LateProgress(*columns, console=screen, transient=True)
+    reporter = ProgressReporter(progress, what)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(log_step(what))
+        if screen.is_terminal and not log.is_on():
+            stack.enter_context(progress)
+            stack.enter_context(watch_steps(reporter.show_step))
+        yield reporter
 
 
 def rounded_up(loss: float) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...errors import ParameterError, TableError
+from ...errors import TableError
 from ...numerics.arithmetic import printed_fraction
 from ..ledger import Ledger
 from ..planning.options import Option
@@ -19,7 +19,7 @@ from ..planning.release_record import ReleaseRecord
 from ..planning.units import format_grid_score
 from . import record_words as words
 from . import show as terminal
-from .ledger_files import write_text_file
+from .ledger_files import require_file_ending, write_text_file
 from .options import config_text, value_option
 from .release_page import render_release_page
 
@@ -65,8 +65,8 @@ def show(
             _print_record(found, account)
             return
         target = str(Path(record).with_suffix(".html")) if to is None else to
-        if target != STDOUT and Path(target).suffix.lower() != ".html":
-            raise ParameterError("--to must be a name that ends in .html")
+        if target != STDOUT:
+            require_file_ending(target, (".html",))
         write_text_file(target, render_release_page(found, account))
 
 

@@ -8,61 +8,45 @@ import importlib as _importlib
 import typing as _typing
 
 if _typing.TYPE_CHECKING:
-    from .comparison import Comparison, Recommendation, compare
-    from .question import PrivacyBudget, TableUnit
-    from .question_above_threshold import AboveThreshold
-    from .question_coverage import Coverage
-    from .question_gap import TopKByGap
-    from .question_in_groups import InGroups
-    from .question_partitions import Partitions
-    from .question_quantile import Quantile
-    from .question_top_k import TopK
-    from .question_unknown_domain import UnknownDomainTopK
-    from .questions import question_from_dict
-    from .several import Repeated
-    from .verification import release_with_record
+    from .comparison import Comparison as Comparison
+    from .comparison import Recommendation as Recommendation
+    from .comparison import compare as compare
+    from .question import PrivacyBudget as PrivacyBudget
+    from .question import TableUnit as TableUnit
+    from .question_above_threshold import AboveThreshold as AboveThreshold
+    from .question_coverage import Coverage as Coverage
+    from .question_gap import TopKByGap as TopKByGap
+    from .question_in_groups import InGroups as InGroups
+    from .question_partitions import Partitions as Partitions
+    from .question_quantile import Quantile as Quantile
+    from .question_top_k import TopK as TopK
+    from .question_unknown_domain import UnknownDomainTopK as UnknownDomainTopK
+    from .questions import question_from_dict as question_from_dict
+    from .several import Repeated as Repeated
+    from .verification import release_with_record as release_with_record
 
 _MODULES = {
-    "AboveThreshold": ".question_above_threshold",
-    "Comparison": ".comparison",
-    "Coverage": ".question_coverage",
-    "InGroups": ".question_in_groups",
-    "Partitions": ".question_partitions",
-    "PrivacyBudget": ".question",
-    "Quantile": ".question_quantile",
-    "Recommendation": ".comparison",
-    "Repeated": ".several",
-    "TableUnit": ".question",
-    "TopK": ".question_top_k",
-    "TopKByGap": ".question_gap",
-    "UnknownDomainTopK": ".question_unknown_domain",
-    "compare": ".comparison",
-    "question_from_dict": ".questions",
-    "release_with_record": ".verification",
+    ".comparison": "Comparison Recommendation compare",
+    ".question": "PrivacyBudget TableUnit",
+    ".question_above_threshold": "AboveThreshold",
+    ".question_coverage": "Coverage",
+    ".question_gap": "TopKByGap",
+    ".question_in_groups": "InGroups",
+    ".question_partitions": "Partitions",
+    ".question_quantile": "Quantile",
+    ".question_top_k": "TopK",
+    ".question_unknown_domain": "UnknownDomainTopK",
+    ".questions": "question_from_dict",
+    ".several": "Repeated",
+    ".verification": "release_with_record",
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
-__all__ = [
-    "AboveThreshold",
-    "Comparison",
-    "Coverage",
-    "InGroups",
-    "Partitions",
-    "PrivacyBudget",
-    "Quantile",
-    "Recommendation",
-    "Repeated",
-    "TableUnit",
-    "TopK",
-    "TopKByGap",
-    "UnknownDomainTopK",
-    "compare",
-    "question_from_dict",
-    "release_with_record",
-]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> _typing.Any:
     """Load a public name when it is first used: a release does not compare mechanisms."""
-    if name not in _MODULES:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(_importlib.import_module(_MODULES[name], __name__), name)
+    return getattr(_importlib.import_module(_HOMES[name], __name__), name)

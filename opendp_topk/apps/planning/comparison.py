@@ -244,7 +244,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         task, lines = self.query.task, self._lines
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         aligned = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
         named = {row.name for row in self.rows}
         far = " and ".join(name for name in ("canonical", "joint") if name in named and task.k > 1)
@@ -362,8 +362,7 @@ class Comparison:
         lines = _value_lines(self.rows, asked, lambda row: row.accuracy)
         sure = f"{float(100 * (1 - to_fraction(query.alpha))):g} %"
         axes.set(xlabel=_budget_label(query), ylabel="largest shortfall of a winner (units of the scores)")
-        axes.set(xscale="log", yscale="log")
-        axes.set_title(f"Accuracy against cost: bounds for all scores, at {sure}")
+        axes.set(xscale="log", yscale="log", title=f"Accuracy against cost: bounds for all scores, at {sure}")
         return _mark_budget_ticks(draw_labelled_lines(axes, lines), asked)
 
     def plot_success(

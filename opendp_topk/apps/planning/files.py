@@ -15,7 +15,7 @@ from ...core.candidates import integers_or_strings
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
 from ..ledger.files import write_new_file
-from .options import named
+from .options import named, option_error
 from .units import add_joined_column, join_item_parts, split_item_parts
 
 if TYPE_CHECKING:
@@ -44,15 +44,16 @@ def read_candidates(
     file = Path(path)
     kind = file.suffix.lower()
     if kind in (".parquet", ".csv"):
-        return _require_identifiers(_read_table_items(file, columns, what), _list_description(file, what))
-    if columns:
+        items = _read_table_items(file, columns, what)
+    elif columns:
         raise TableError(
             f"the list of candidates must be a .csv or .parquet file with the columns {', '.join(columns)}"
         )
-    text = _read_list_text(file, what)
-    return _require_identifiers(
-        _parse_json_list(file, text) if kind == ".json" else _nonblank_lines(text), _list_description(file, what)
-    )
+    else:
+        text = _read_list_text(file, what)
+        lines = (line.removesuffix("\r") for line in text.split("\n"))
+        items = _parse_json_list(file, text) if kind == ".json" else [line for line in lines if line.strip()]
+    return _require_identifiers(items, f"the {what} in {quote_path(str(file))}")
 
 
 def items_as_integers(items: tuple[Any, ...], column: str, what: str = "candidates") -> tuple[int, ...]:
@@ -99,10 +100,6 @@ def _parse_integers(items: Sequence[Any], column: str, what: str = "candidates")
     return numbers
 
 
-def _list_description(file: Path, what: str) -> str:
-    return f"the {what} in {quote_path(str(file))}"
-
-
 def _read_list_text(file: Path, what: str) -> str:
     content = read_regular_file(file, f"the list of {what}", TableError, at_most=_MOST_OF_A_LIST)
     try:
@@ -110,11 +107,6 @@ def _read_list_text(file: Path, what: str) -> str:
     except UnicodeDecodeError:
         pass
     raise TableError(f"the list of {what} must be UTF-8 text, but {quote_path(str(file))} is not: save it as such")
-
-
-def _nonblank_lines(text: str) -> list[str]:
-    lines = (line.removesuffix("\r") for line in text.split("\n"))
-    return [line for line in lines if line.strip()]
 
 
 def _parse_json_list(file: Path, text: str) -> list[Any]:
@@ -169,7 +161,7 @@ def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | 
         yield None
         return
     if files is None:
-        raise ParameterError(named("--files lists files, but the table is read from standard input: omit it"))
+        raise option_error("--files lists files, but the table is read from standard input: omit it")
     content, place, reason = files.to_json_lines(uuid.uuid4().hex + uuid.uuid4().hex), Path(path), ""
     try:
         write_new_file(place, content)

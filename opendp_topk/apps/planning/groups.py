@@ -126,7 +126,6 @@ class GroupedTask:
     # end-proof-region: in_groups
 
     def error_bound(self, plan: Plan[GroupedTask, UserUnit]) -> float:
-        """Return the worst-case error bound over all released values of all groups."""
         return self.task.error_bound(self.single_group_plan(plan))
 
     def needs_no_noise(self, query: Query[GroupedTask, UserUnit]) -> bool:

@@ -162,16 +162,16 @@ def require_compatible(given: Mapping[str, Any], declared: Mapping[str, Option])
         if needs and not any(map(is_given, needs)):
             pairs = (one.partition("=")[::2] for one in needs)
             needed = (f"{option_name(one)} {value or declared[one].metavar}".strip() for one, value in pairs)
-            raise ParameterError(named(f"{option_name(name)} requires {' or '.join(needed)}"))
+            raise option_error(f"{option_name(name)} requires {' or '.join(needed)}")
         if excluded:
             others = f"{option_name(name)} and {option_name(excluded[0])}"
-            raise ParameterError(named(f"{others} cannot be combined: omit one of them"))
+            raise option_error(f"{others} cannot be combined: omit one of them")
 
 
 def require_one_option(what: str, choices: Mapping[str, Any]) -> None:
     """Raise unless exactly one of these options is given: an option that is not given is None."""
     if sum(value is not None for value in choices.values()) != 1:
-        raise ParameterError(named(f"give exactly one {what}: {' or '.join(choices)}"))
+        raise option_error(f"give exactly one {what}: {' or '.join(choices)}")
 
 
 _names_options: ContextVar[bool] = ContextVar("names_options", default=False)  # True in the command
@@ -192,6 +192,11 @@ def named(text: str) -> str:
     if _names_options.get():
         return text
     return _WRITTEN.sub(lambda found: found[1].replace("-", "_") if found[1] else found[0], text)
+
+
+def option_error(text: str) -> ParameterError:
+    """Return the error with this text, which names options as :func:`named` does."""
+    return ParameterError(named(text))
 
 
 def serialize_option(value: Any) -> Any:

@@ -45,7 +45,6 @@ class AccuracyGuarantee(OnlyFields):
     alpha: Probability
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the guarantee as a dictionary for JSON."""
         return {"alpha": self.alpha, "within_users": self.within_users, "words": self.words}
 
 
@@ -438,7 +437,6 @@ class Plan(Generic[T_co, U_co]):
 
     @property
     def name(self) -> str:
-        """The name of the mechanism."""
         return self.query.task.name
 
     @property

@@ -29,13 +29,14 @@ from ...transformations.bound_contributions import RULES
 from ...transformations.sum_by_item import bounds_in_steps, grid_step
 from ..ledger.amounts import parse_exact
 from .comparison import format_rounded_up
-from .files import read_candidates
+from .files import items_as_integers, match_column_types, read_candidates
 from .options import (
     Option,
     OptionGroup,
     build_options,
     given_options,
     named,
+    option_error,
     options_of,
     require_compatible,
     require_one_option,
@@ -76,15 +77,16 @@ class UserUnitOptions(OptionGroup):
     def column(self) -> str:
         """Column that identifies users, or the marker for rows if every row counts as a user."""
         if self.user == ROW:
-            raise ParameterError(named(f"--user must not be {ROW!r}, a reserved name: use --rows-per-person N"))
+            raise option_error(f"--user must not be {ROW!r}, a reserved name: use --rows-per-person N")
         return "user" if self.user is None else self.user
 
     @property
     def distance(self) -> int:
-        """Number of users in which neighbouring tables differ, for a person with several values of the column."""
+        """Number of users, or of rows, in which neighbouring tables differ, for a person with several of them."""
         users: int = checks.require_positive_int(named("--users"), self.users)
-        if self.at_most is not None:
-            users *= checks.require_positive_int(named("--at-most"), self.at_most) * (2 if self.shared else 1)
+        if self.stated_bound is not None:
+            option = named("--rows-per-person" if self.at_most is None else "--at-most")
+            users *= checks.require_positive_int(option, self.stated_bound) * (2 if self.shared else 1)
         return users
 
     @property
@@ -108,15 +110,6 @@ class TableUnit(UserUnitOptions):
     @property
     def column(self) -> str:
         return super().column if self.rows_per_person is None else ROW
-
-    @property
-    def distance(self) -> int:
-        """Number of users, or of rows, in which neighbouring tables differ."""
-        if self.rows_per_person is None:
-            return super().distance
-        users: int = checks.require_positive_int(named("--users"), self.users)
-        users *= checks.require_positive_int(named("--rows-per-person"), self.rows_per_person)
-        return users
 
     @property
     def stated_bound(self) -> int | None:
@@ -154,7 +147,7 @@ class PrivacyBudget(OptionGroup):
         name, value, measure = choices[self.epsilon is None]
         number: Any = value if checks.is_real(value) else parse_exact(value, named(f"--{name}"))
         if not 0 < number < math.inf:
-            raise ParameterError(named(f"--{name} must be a finite number > 0"))
+            raise option_error(f"--{name} must be a finite number > 0")
         return Budget(measure, plain_number(parse_exact(value, named(f"--{name}"))))
 
 
@@ -235,9 +228,8 @@ class Question(OptionGroup):
     def privacy_unit(self) -> UserUnit:
         """Privacy unit of the target, with the columns that count."""
         distance = self.unit.distance
-        return UserUnit(
-            checks.require_choice(named("--neighbors"), self.unit.neighbors, NEIGHBORS), distance, self.columns
-        )
+        neighbors = checks.require_choice(named("--neighbors"), self.unit.neighbors, NEIGHBORS)
+        return UserUnit(neighbors, distance, self.columns)
 
     @cached_property
     def other_users_count(self) -> OtherUsersCount | None:
@@ -253,15 +245,13 @@ class Question(OptionGroup):
     def task_budget(self) -> Budget:
         """Budget of the items."""
         budget, delta = self.main_budget, self.budget.exact_delta
-        if self.own_delta:
-            if delta is None:
-                raise ParameterError(named(f"give --delta: {self.kind} has no finite loss without a delta"))
-            return Budget(
-                Approximate(budget.measure), (budget.d_out, checks.require_probability(delta, named("--delta")))
-            )
+        if delta is None and self.own_delta:
+            raise option_error(f"give --delta: {self.kind} has no finite loss without a delta")
         if delta is None:
             return budget
-        checks.require_probability(delta, named("--delta"))
+        likely = checks.require_probability(delta, named("--delta"))
+        if self.own_delta:
+            return Budget(Approximate(budget.measure), (budget.d_out, likely))
         return Budget(PrivacyProfile(), (budget.d_out, plain_number(parse_exact(delta, named("--delta")))))
 
     def query(self) -> Query[Any, UserUnit]:
@@ -273,8 +263,18 @@ class Question(OptionGroup):
         return Query(self.task(), self.privacy_unit, self.task_budget, alpha=self.exact_alpha)
 
     def least_noise_plan(self) -> Plan[Any, UserUnit]:
-        """Return the plan with the least noise that meets the target, without the count of other users."""
-        return least_noise_plan(self.query())
+        """Return the plan with the least noise that meets the target, without the count of other users.
+
+        Raises:
+            ParameterError: The release would be the same for every table, or no scale meets the target.
+        """
+        query = self.query()
+        require_noise(query)
+        try:
+            return most_accurate_plan(query)
+        except SearchError:
+            pass
+        raise target_too_small_error(query)
 
     def plan(self) -> "ReleasePlan":
         """Return the plan of one release, with the least noise that meets the target; nothing is read or charged.
@@ -508,14 +508,13 @@ class ItemQuestion(Question):
         item = "item" if self.item is None else self.item
         names = tuple(next(csv.reader([item]))) if isinstance(item, str) and "," in item else (item,)
         if len(names) > 1 and ("" in names or len(set(names)) < len(names)):
-            raise ParameterError(named("--item must be different columns separated by commas, such as region,product"))
+            raise option_error("--item must be different columns separated by commas, such as region,product")
         return names
 
     @cached_property
     def columns(self) -> Columns:
         names = self.item_column_names
-        several = len(names) > 1
-        item, parts = (join_item_parts(names), names) if several else (names[0], ())
+        item, parts = (join_item_parts(names), names) if len(names) > 1 else (names[0], ())
         return Columns(self.unit.column, item, parts=parts, **self.column_options())
 
     def column_options(self) -> dict[str, Any]:
@@ -529,19 +528,21 @@ class ItemQuestion(Question):
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
-        known, found = record.mechanism, super().record_options(record)
+        known, names = record.mechanism, options_of(cls)
         own = {
             "k": record.k,
             "item": known["item"],
             "sum": record.summed_column,
             "other": record.released.other is not None,
+            **{name: known.get(name) for name in ("max_items", "minimum_users", "limit")},
+            "keep": None if known.get("max_items") is None else known.get("by", "order"),
+            **({} if record.summed_column is None else grid_options(known)),
+            "mechanism": (record.question or {}).get("mechanism"),
+            "counts": record.released.counts is not None,
+            "release": None if record.release == "ranking" else record.release,
         }
-        own |= {name: known.get(name) for name in ("max_items", "minimum_users", "limit")}
-        own["keep"] = known.get("by", "order") if own["max_items"] is not None else None
-        if record.summed_column is not None:
-            own |= grid_options(known)
-        names = options_of(cls)
-        return found | {name: value for name, value in own.items() if name in names and value not in (None, False)}
+        found = {name: value for name, value in own.items() if name in names and value not in (None, False)}
+        return super().record_options(record) | found
 
     # Sentences about a record.
 
@@ -566,10 +567,8 @@ class ItemQuestion(Question):
     @classmethod
     def released_clause(cls, record: ReleaseRecord) -> str:
         """Return the beginning of the method: the order of the items."""
-        without = (
-            "in the order of the candidates" if record.has_listed_candidates else "in alphabetical or numerical order"
-        )
-        return f"Released {'best first' if record.release == 'ranking' else f'{without}, without ranks'}"
+        order = "the order of the candidates" if record.has_listed_candidates else "alphabetical or numerical order"
+        return f"Released {'best first' if record.release == 'ranking' else f'in {order}, without ranks'}"
 
     @classmethod
     def method(cls, record: ReleaseRecord) -> str:
@@ -592,29 +591,21 @@ class ItemQuestion(Question):
     @classmethod
     def truncation(cls, record: ReleaseRecord) -> str:
         known, one = record.mechanism, "row" if record.is_row_level else record.person
-        words = cls.grid_sentences(record, one)
-        most = known.get("max_items")
+        words, most = [], known.get("max_items")
+        if record.summed_column is not None:
+            lower, upper, step = grid_texts(record)
+            words.append(
+                f"The total of one {one} for one item was clamped to the interval from {lower} to {upper} and "
+                f"rounded to multiples of {step}."
+            )
         if record.is_row_level:
-            return " ".join([*words, cls.every_row])
+            return " ".join([*words, "Every row was counted."])
         if most is None:
             counts = "counts for each item" if words else "counts once for each item, regardless of the number of rows"
             return " ".join([*words, f"Nothing was truncated: a {one} {counts}."])
         rule = KEPT_ITEMS.get(str(known.get("by")), KEPT_ITEMS["order"])
         cut = f"Of one {one} at most {most} items were counted, {rule}: the counts of items of people with more items "
         return " ".join([*words, f"{cut}are too low."])
-
-    every_row: ClassVar[str] = "Every row was counted."
-
-    @classmethod
-    def grid_sentences(cls, record: ReleaseRecord, one: str) -> list[str]:
-        """Return the sentence on the bounds and the step of sums; none for counts."""
-        if record.summed_column is None:
-            return []
-        lower, upper, step = grid_texts(record)
-        return [
-            f"The total of one {one} for one item was clamped to the interval from {lower} to {upper} and "
-            f"rounded to multiples of {step}."
-        ]
 
     @classmethod
     def limits(cls, record: ReleaseRecord) -> list[str]:
@@ -627,8 +618,8 @@ class ItemQuestion(Question):
                 f"noise, so that an item of lower rank can have the larger {noun}. You can sort by the {noun}s at no "
                 "cost."
             )
-        missing = "one in the list: it was not certain to be common enough"
-        missing = "the last item in the list" if cls.exact_number else missing
+        rare = "one in the list: it was not certain to be common enough"
+        missing = "the last item in the list" if cls.exact_number else rare
         return [
             *words,
             f"An item that is not in the list may be as common as {missing}.",
@@ -709,7 +700,7 @@ class TableItemsQuestion(BoundedQuestion):
     def column_options(self) -> dict[str, Any]:
         found = super().column_options() | {"minimum_users": self.minimum_users}
         if found.get("bounds", (0, 0))[0] < 0 and self.item_list is None:
-            raise ParameterError(named("--bounds must not be negative without --candidates"))
+            raise option_error("--bounds must not be negative without --candidates")
         if self.minimum_users is not None:
             checks.require_positive_int(named("--minimum-users"), self.minimum_users)
         return found
@@ -734,7 +725,7 @@ class AllItemsQuestion(TableItemsQuestion):
 
     def column_options(self) -> dict[str, Any]:
         if self.max_items is None:
-            raise ParameterError(named("give --max-items, the number of items of a user that count"))
+            raise option_error("give --max-items, the number of items of a user that count")
         return super().column_options()
 
     @classmethod
@@ -802,31 +793,26 @@ class ListedQuestion(ItemQuestion):
     @property
     def required_candidates(self) -> int:
         if self.n_candidates is None:
-            raise ParameterError(named("give --candidates, a public list of the items"))
+            raise option_error("give --candidates, a public list of the items")
         return self.n_candidates
 
     @property
     def required_k(self) -> int:
-        """Number of items."""
         if self.k is None:
-            raise ParameterError(named("give --k, the number of items"))
+            raise option_error("give --k, the number of items")
         most = self.n_candidates or None
-        k: int = checks.require_positive_int(named("--k"), self.k, at_most=most, limit="the number of candidates")
-        return k
+        return checks.require_positive_int(named("--k"), self.k, at_most=most, limit="the number of candidates")
 
     def bind(self, plan: Plan[Any, UserUnit], frame: Any, schema: Mapping[str, Any]) -> Plan[Any, UserUnit]:
-        from .files import items_as_integers, match_column_types
-
         items, columns = self.item_list, plan.query.unit.columns
         if items is None:
             if self.n_candidates is not None:
-                raise ParameterError(named("a release needs --candidates, the list itself instead of their number"))
+                raise option_error("a release needs --candidates, the list itself instead of their number")
             return plan
         if columns.parts:
             return plan.bind_candidates(match_column_types(items, columns.parts, frame))
-        return plan.bind_candidates(
-            items_as_integers(items, columns.item) if schema[columns.item].is_integer() else items
-        )
+        typed = items_as_integers(items, columns.item) if schema[columns.item].is_integer() else items
+        return plan.bind_candidates(typed)
 
 
 # Numbers in options and records.
@@ -849,18 +835,17 @@ def parse_grid(bounds: Any, step: Any) -> dict[str, Any]:
     """
     ends = bounds.split(",") if isinstance(bounds, str) else [str(one) for one in bounds]
     if len(ends) != 2:
-        raise ParameterError(named("--bounds must be two numbers separated by a comma, such as 0,100"))
+        raise option_error("--bounds must be two numbers separated by a comma, such as 0,100")
     lower, upper = (parse_signed(end, named("--bounds")) for end in ends)
     width = parse_exact("1" if step is None else str(step), named("--step"))
     if not width:
-        raise ParameterError(named("--step must be a number > 0"))
+        raise option_error("--step must be a number > 0")
     try:
         bounds_in_steps((lower, upper), grid_step(width))
+        return {"bounds": (lower, upper), "step": width}
     except ParameterError as error:
         text = re.sub("(?:the )?granularity", "--step", str(error))
-    else:
-        return {"bounds": (lower, upper), "step": width}
-    raise ParameterError(named(re.sub("^bounds", "--bounds", text)))
+    raise option_error(re.sub("^bounds", "--bounds", text))
 
 
 def grid_of_record(known: Mapping[str, Any]) -> dict[str, Any]:
@@ -887,21 +872,7 @@ def grid_texts(record: ReleaseRecord) -> tuple[str, str, str]:
 def require_noise(query: Query[Any, Any]) -> None:
     """Raise if the release would be the same for every table."""
     if query.task.needs_no_noise(query):
-        raise ParameterError(named("--k must be less than the number of candidates: all tables have the same release"))
-
-
-def least_noise_plan(query: Query[Any, UserUnit]) -> Plan[Any, UserUnit]:
-    """Return the plan with the least noise that meets the target.
-
-    Raises:
-        ParameterError: The release would be the same for every table, or no scale meets the target.
-    """
-    require_noise(query)
-    try:
-        return most_accurate_plan(query)
-    except SearchError:
-        pass
-    raise target_too_small_error(query)
+        raise option_error("--k must be less than the number of candidates: all tables have the same release")
 
 
 def _noise_levels(plan: Plan[Any, Any]) -> dict[str, float]:
@@ -919,7 +890,7 @@ def target_too_small_error(query: Query[Any, Any]) -> ParameterError:
     searched, several = query.task.searched, len(query.task.searched) > 1
     options = f"--{query.budget.main_symbol}{' or --delta' if several else ''}"
     meet = "meet" if several else "meets"
-    return ParameterError(named(f"no finite {' and '.join(searched)} {meet} this small target: raise {options}"))
+    return option_error(f"no finite {' and '.join(searched)} {meet} this small target: raise {options}")
 
 
 @dataclass(frozen=True, repr=False)

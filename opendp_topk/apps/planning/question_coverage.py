@@ -48,7 +48,6 @@ class CoverageTask:
         return least_scale(make, query.unit.d_in, query.budget.d_out, query.releases, known)
 
     def build_curve_measurement(self, plan: Plan[Any, UserUnit]) -> Measurement:
-        """Return the measurement of the plan under ``PrivacyProfile()``."""
         return self.build_measurement(plan.query.unit, PrivacyProfile(), plan.measurement.parameters["scale"])
 
     def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:

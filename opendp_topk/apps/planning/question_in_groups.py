@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from ...errors import ParameterError, SpaceError, checks
 from .files import items_as_integers, read_candidates
 from .groups import KEPT_GROUPS, GroupedTask
-from .options import NO_OPTION, given_options, named, options_of
+from .options import NO_OPTION, given_options, named, option_error, options_of
 from .plan import Plan
 from .question import ListedQuestion, PrivacyBudget, Question, TableUnit, listed_number
 from .questions import record_question
@@ -102,7 +102,7 @@ class InGroups(Question):
         """Return the plan for a table with these columns, with its groups in the type of the table's column."""
         query, groups = plan.query, self.group_list
         if groups is None:
-            raise ParameterError(named("a release needs --groups, the list itself instead of their number"))
+            raise option_error("a release needs --groups, the list itself instead of their number")
         if schema[str(self.group)].is_integer():
             groups = items_as_integers(groups, str(self.group), "groups")
         task = replace(query.task, groups=groups)
@@ -111,7 +111,6 @@ class InGroups(Question):
 
     @classmethod
     def owns(cls, known: Mapping[str, Any]) -> bool:
-        """Return True if these parameters of a record's mechanism have groups."""
         return "partition" in known
 
     @classmethod
@@ -197,9 +196,8 @@ def _inner(record: ReleaseRecord) -> type[Question]:
 
 
 def _inner_question(question: Mapping[str, Any] | None, known: Mapping[str, Any]) -> type[Question]:
-    found: type[Question] = record_question(
-        question, {name: value for name, value in known.items() if name != "partition"}
-    )
+    own = {name: value for name, value in known.items() if name != "partition"}
+    found: type[Question] = record_question(question, own)
     return found
 
 

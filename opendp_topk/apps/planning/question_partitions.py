@@ -47,7 +47,6 @@ class Partitions(AllItemsQuestion):
 
     @classmethod
     def noise_rows(cls, plan: Plan[Any, Any]) -> list[tuple[str, str]]:
-        """Return the rows for the noise on weights, or for the loss of each item."""
         known = parameters_of(plan.measurement)
         if "scale" not in known:
             epsilon, delta = known["each"]

@@ -8,11 +8,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ...errors import ParameterError, checks
+from ...errors import checks
 from ...numerics.arithmetic import to_fraction
 from ...transformations.quantile_scores import lowest_terms
 from ..ledger.amounts import parse_exact
-from .options import named
+from .options import named, option_error
 from .plan import Plan
 from .quantile import NumericColumns, QuantilesTask, QuantileTask, quantile_phrase
 from .question import Question, grid_of_record, grid_options, grid_texts, parse_grid
@@ -51,8 +51,8 @@ class Quantile(Question):
     @cached_property
     def columns(self) -> NumericColumns:
         if self.quantile is None or self.column is None or self.bounds is None:
-            raise ParameterError(
-                named("give --quantile P, --column and --bounds LOWER,UPPER, within which numbers are released")
+            raise option_error(
+                "give --quantile P, --column and --bounds LOWER,UPPER, within which numbers are released"
             )
         given = self.quantile.split(",") if isinstance(self.quantile, str) else self.quantile
         texts = [str(one).strip() for one in (given if isinstance(given, list | tuple) else [given])]
@@ -66,7 +66,7 @@ class Quantile(Question):
         )
         QuantileTask.from_columns(found)  # raises unless the numbers of the grid are within the range of floats
         if any(recover_fraction(float(one)) != one for one in (found.step, *found.bounds)):
-            raise ParameterError(named("--step and --bounds must have at most 15 digits, as many as a record contains"))
+            raise option_error("--step and --bounds must have at most 15 digits, as many as a record contains")
         return found
 
     def task(self) -> QuantileTask:
@@ -78,7 +78,6 @@ class Quantile(Question):
 
     @classmethod
     def owns(cls, known: Mapping[str, Any]) -> bool:
-        """Return True if these parameters of a record's mechanism have quantiles."""
         return "quantile" in known or "quantiles" in known
 
     @classmethod

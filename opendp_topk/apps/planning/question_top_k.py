@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ...errors import ParameterError, SpaceError, checks
 from ...spaces.measures import MaxDivergence
 from .catalogue import RELEASES, all_mechanisms, capable_mechanisms, default_mechanisms
-from .options import named
+from .options import named, option_error
 from .plan import Plan, nth_largest_text
 from .question import BoundedQuestion, SummedQuestion
 from .question_in_groups import GroupableQuestion
@@ -57,9 +57,7 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
             return replace(task, alternatives=tuple(others), expected=expected)
         task = with_mechanism(self.mechanism, task, few=few)
         if task.mechanism.options.get("gaussian") and self.task_budget.measure == MaxDivergence():
-            raise ParameterError(
-                named(f"--mechanism {task.name} has no finite epsilon: also give --delta, or use --rho")
-            )
+            raise option_error(f"--mechanism {task.name} has no finite epsilon: also give --delta, or use --rho")
         return task
 
     def fixed(self, plan: Plan[Any, UserUnit]) -> TopK:
@@ -75,15 +73,6 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
     @classmethod
     def record_fields(cls, plan: Plan[Any, UserUnit]) -> dict[str, Any]:
         return {**super().record_fields(plan), "mechanism": plan.query.task.name}
-
-    @classmethod
-    def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
-        own = {
-            "mechanism": (record.question or {}).get("mechanism"),
-            "counts": record.released.counts is not None or None,
-        }
-        own["release"] = None if record.release == RELEASES[0] else record.release
-        return super().record_options(record) | {name: value for name, value in own.items() if value is not None}
 
     @classmethod
     def record_tasks(cls, record: ReleaseRecord) -> Iterator[TopKTask]:
@@ -134,7 +123,7 @@ def with_mechanism(name: str, task: TopKTask, *, few: bool = False) -> TopKTask:
     """
     rows = {row.name: row for row in all_mechanisms()}
     if name not in rows:
-        raise ParameterError(named(f"--mechanism must be one of {', '.join(rows)}"))
+        raise option_error(f"--mechanism must be one of {', '.join(rows)}")
     row, asked = rows[name], (task.k, task.n_candidates, task.release, task.counted, few)
     obstacle = row.release_obstacle(*asked)
     if obstacle is None:
@@ -148,6 +137,4 @@ def with_mechanism(name: str, task: TopKTask, *, few: bool = False) -> TopKTask:
         "counts": "omit --counts",
     }[obstacle]
     one_of = "one of " if len(others) > 1 else ""
-    raise ParameterError(
-        named(f"--mechanism {name} cannot make this release: {change}, or choose {one_of}{', '.join(others)}")
-    )
+    raise option_error(f"--mechanism {name} cannot make this release: {change}, or choose {one_of}{', '.join(others)}")

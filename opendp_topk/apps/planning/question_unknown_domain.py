@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...errors import ParameterError, checks
+from ...errors import checks
 from ...measurements._key_selection import MOST_KEYS
-from .options import named
+from .options import named, option_error
 from .plan import Plan
 from .question import ListedQuestion, SummedQuestion, TableItemsQuestion
 from .release_record import ReleaseRecord
@@ -42,7 +42,7 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
         if self.limit is not None:
             limit = checks.require_positive_int(named("--limit"), self.limit, at_most=MOST_KEYS, limit="2^22")
             if limit < self.required_k:
-                raise ParameterError(named(f"--limit must be at least k ({self.k})"))
+                raise option_error(f"--limit must be at least k ({self.k})")
         capped = self.max_items is not None and self.limit is None and self.n_candidates is None
         histograms = (HistogramTopKTask(k=self.required_k),) if capped else ()
         return UnknownDomainTask(self.required_k, self.limit, self.n_candidates, histograms)

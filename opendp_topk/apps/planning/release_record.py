@@ -9,6 +9,7 @@ import math
 import sys
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -164,7 +165,6 @@ class PrivacyClaim:
 
     @property
     def protected_users(self) -> str:
-        """Protected users, in words."""
         return describe_neighbors(self.neighbors, self.d_in)
 
 
@@ -289,7 +289,6 @@ class ReleaseRecord(OnlyFields):
 
     @cached_property
     def claim(self) -> PrivacyClaim:
-        """Privacy claim."""
         return PrivacyClaim(self.measure, self.symbol, self.neighbors, self.d_in, self.d_out)
 
     @property
@@ -320,7 +319,6 @@ class ReleaseRecord(OnlyFields):
 
     @property
     def has_listed_candidates(self) -> bool:
-        """Whether the candidates were listed."""
         return self.mechanism["candidates"] is not None
 
     @property
@@ -335,7 +333,6 @@ class ReleaseRecord(OnlyFields):
 
     @property
     def people(self) -> str:
-        """Noun for several people."""
         return plural_noun(self.person)
 
     @property
@@ -377,7 +374,6 @@ class ReleaseRecord(OnlyFields):
         raise TableError(f"the record must have a valid field {wrong[0]}: it was removed or changed")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the record as a dictionary for JSON."""
         written: dict[str, Any] = {"format": FORMAT}
         for one in fields(self):
             value = getattr(self, one.name)
@@ -481,18 +477,11 @@ def proof_summary(measurement: Measurement) -> dict[str, Any]:
 
 
 def _document_summary(proof: Proof) -> dict[str, Any]:
-    path = proof.path
+    name, path, claim = proof.name, proof.path, None
     digest = None if path is None else "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    claim = _optional_claim_digest(proof.name)
-    return {"document": proof.name, "status": proof.status, "digest": digest, "claim": claim}
-
-
-def _optional_claim_digest(name: str | None) -> str | None:
-    """Return the digest that a reviewer of this claim signs; None if there is none."""
-    try:
-        return None if name is None else claim_digest(name)
-    except ProofError:
-        return None
+    with suppress(ProofError):
+        claim = None if name is None else claim_digest(name)  # the digest that a reviewer of this claim signs
+    return {"document": name, "status": proof.status, "digest": digest, "claim": claim}
 
 
 # The noisy number of users who have an item that was not released, for a tenth of the budget.
@@ -549,5 +538,4 @@ class OtherUsersCount:
         metric = L1Distance() if pure else L2Distance()
         outside = make_count_outside(domain, UserDistance(self.unit.neighbors), items=items, output_metric=metric)
         then, measure = (then_laplace, MaxDivergence()) if pure else (then_gaussian, ZeroConcentratedDivergence())
-        counted: Measurement = outside >> then(measure, scale=scale)
-        return counted
+        return outside >> then(measure, scale=scale)

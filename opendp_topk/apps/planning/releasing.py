@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...core.measurement import Measurement
 from ...core.repeatable import Answer, parse_seconds, run_until_deadline
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path
@@ -18,10 +17,10 @@ from ...tables import frames as parts
 from ..ledger import Ledger
 from ..ledger.charges import PriorPayments, validate_label
 from ..ledger.journal import utc_timestamp
-from ..ledger.planned import Reservation, require_readable_data
+from ..ledger.planned import require_readable_data
 from ..ledger.stated import OWN, release_metadata, validate_metadata
 from .files import write_file_list
-from .options import NO_OPTION, OptionGroup, named
+from .options import NO_OPTION, OptionGroup, named, option_error
 from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
 from .release_record import OtherUsersCount, ReleasedItems, ReleaseRecord, engine_fields, list_digest, parameters_of
@@ -128,13 +127,13 @@ def require_release_options(options: ReleaseOptions, question: Any) -> None:
     if reading.pad is not None:
         parse_seconds(reading.pad, named("--pad"))
     if question.unit.user is None and question.columns.user != ROW:
-        raise ParameterError(
-            named("give --user, the column that identifies users, or --rows-per-person N if there is no such column")
+        raise option_error(
+            "give --user, the column that identifies users, or --rows-per-person N if there is no such column"
         )
     if not question.numbers and question.to_dict().get("item", "") == "":
-        raise ParameterError(named("give --item, the column of items"))
+        raise option_error("give --item, the column of items")
     if reading.engine != ENGINES[0] and (question.columns.is_row_level or question.columns.parts):
-        raise ParameterError(named("--rows-per-person, and --item with several columns, require --engine polars"))
+        raise option_error("--rows-per-person, and --item with several columns, require --engine polars")
 
 
 def release_table(
@@ -312,18 +311,14 @@ def _require_column(account: Ledger | None, column: str, at_most: int | None) ->
     own = account is None or account.user in (None, column)
     if own and (at_most is not None or column == ROW):
         option = "--rows-per-person" if column == ROW else "--at-most"
-        raise ParameterError(
-            named(
-                f"{option} requires a --ledger that identifies people by another column, which `ledger create --user "
-                "PERSON` names: omit it, or choose another ledger"
-            )
+        raise option_error(
+            f"{option} requires a --ledger that identifies people by another column, which `ledger create --user "
+            "PERSON` names: omit it, or choose another ledger"
         )
     if account is not None and not own and at_most is None:
-        raise ParameterError(
-            named(
-                f"in the ledger a person is a {account.person}: give --user {account.user}, or state with "
-                f"--at-most how many values of {column} the rows of one {account.person} have at most"
-            )
+        raise option_error(
+            f"in the ledger a person is a {account.person}: give --user {account.user}, or state with "
+            f"--at-most how many values of {column} the rows of one {account.person} have at most"
         )
 
 
@@ -364,7 +359,10 @@ def draw_and_record(
                 once = _is_repeat_refused(words, again)
                 reserved = account.reserve(measurement, d_in=query.unit.d_in, delta=delta, once=once, **words)
             else:
-                reserved = _reserve_planned(account, planned, words, measurement)
+                paid = account.planned(planned)
+                if not paid.left():
+                    raise ParameterError("all releases of this plan were drawn")
+                reserved = paid.reserve(words["label"] or None, measurement, period=words["period"])
 
         def build_record_digest(released: Any) -> str:
             made.append(recorded(released, reserved.payment_fields, reserved.metadata_fields))
@@ -392,22 +390,12 @@ def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> No
     place = None if folder is None else folder / f"{number}.json"
     there = place is not None and place.is_file()
     which = f", {quote_path(str(place))}," if there else ""
-    raise ParameterError(
-        named(
-            f"entry {number} of the ledger has already paid for a release with this label and period. To repeat "
-            f"its answer, give its record{which} as --from-record; to pay for another release, add --again, or "
-            "choose another --label or --period"
-        )
+    raise option_error(
+        f"entry {number} of the ledger has already paid for a release with this label and period. To repeat "
+        f"its answer, give its record{which} as --from-record; to pay for another release, add --again, or "
+        "choose another --label or --period"
     )
 
 
 def _is_repeat_refused(words: Mapping[str, Any], again: bool) -> bool:
     return bool(words["label"]) and not again
-
-
-def _reserve_planned(account: Ledger, planned: int, words: Mapping[str, Any], measurement: Measurement) -> Reservation:
-    """Reserve the planned release with this label, or without a label the first that is not drawn yet."""
-    paid = account.planned(planned)
-    if not paid.left():
-        raise ParameterError("all releases of this plan were drawn")
-    return paid.reserve(words["label"] or None, measurement, period=words["period"])

@@ -21,7 +21,7 @@ from ..ledger import Ledger
 from ..ledger.amounts import largest_rho, parse_exact, remaining_rounded_down
 from ..ledger.report import ledger_protection_text
 from .comparison import bound_sort_key, format_rounded_up
-from .options import OptionGroup, given_options, named, options_of, require_compatible
+from .options import OptionGroup, given_options, named, option_error, options_of, require_compatible
 from .plan import Plan, Query, nth_largest_text, plan_query
 from .questions import question_from_dict
 from .top_k import TopKTask
@@ -150,11 +150,7 @@ def format_stated_number(number: Fraction) -> str:
 
 
 def accounting_options(query: Query[Any, UserUnit], total: tuple[Fraction, Fraction]) -> Iterator[AccountingOption]:
-    """Yield the accounting options for the releases of ``query`` with a ledger whose budget is ``total``.
-
-    Raises:
-        SearchError: No scale meets the budget of one release.
-    """
+    """Yield the accounting options for the releases of ``query`` with a ledger whose budget is ``total``."""
     asked, (epsilon, delta) = query.budget, total
     whole = "--epsilon", format_stated_number(epsilon), "--delta", format_stated_number(delta)
     if isinstance(asked.measure, Approximate):  # the releases get all of delta, or half of it if rhos are added
@@ -219,9 +215,8 @@ class RemainingBudget:
         seen = account.user, account.count()
         if measure == PrivacyProfile():
             pure = [one for one in account.filters() if one.adds == "epsilon"]
-            epsilon = sum(
-                parse_exact(remaining_rounded_down(one.limit, min(one.limit, one.spent)), "the ledger") for one in pure
-            )
+            rests = [remaining_rounded_down(one.limit, min(one.limit, one.spent)) for one in pure]
+            epsilon = sum(parse_exact(rest, "the ledger") for rest in rests)
             return cls(Fraction(epsilon), main, delta, False, bool(pure), *seen)
         adds = without_delta(measure) == MaxDivergence()
         epsilon, rho = (main, Fraction(0)) if adds else (Fraction(0), main)
@@ -229,11 +224,7 @@ class RemainingBudget:
 
 
 def remaining_options(query: Query[Any, UserUnit], left: RemainingBudget) -> Iterator[AccountingOption]:
-    """Yield the accounting options for the releases of ``query`` within the remaining budget of a ledger.
-
-    Raises:
-        SearchError: No scale meets the budget of one release.
-    """
+    """Yield the accounting options for the releases of ``query`` within the remaining budget of a ledger."""
     listed = not isinstance(query.budget.measure, Approximate)
     own = () if listed else (left.delta,)
     for name, main in ((PURE, left.epsilon), (RHOS, left.rho)):
@@ -270,7 +261,6 @@ class ReleaseSchedule:
 
     @property
     def release_labels(self) -> list[str]:
-        """Label of each release."""
         return [f"release {place} of {self.releases}" for place in range(1, self.releases + 1)]
 
     def with_options(self, given: Mapping[str, Any]) -> ReleaseSchedule:
@@ -297,7 +287,6 @@ class ReleaseSchedule:
         return Plan(query, measurement)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the schedule as a dictionary for JSON."""
         return {"format": FORMAT, "releases": self.releases, "scale": self.scale, "question": self.question.to_dict()}
 
     @classmethod
@@ -309,26 +298,24 @@ class ReleaseSchedule:
         """
         written = found.get("format")
         if isinstance(written, str) and written.startswith(FORMAT[:-1]) and written != FORMAT:
-            raise ParameterError(
-                named(
-                    f"the file of --plan has the format {quote_path(written)}, but this library reads only "
-                    f"{FORMAT}: make a new plan, or use the version of opendp_topk that wrote it"
-                )
+            raise option_error(
+                f"the file of --plan has the format {quote_path(written)}, but this library reads only "
+                f"{FORMAT}: make a new plan, or use the version of opendp_topk that wrote it"
             )
         with suppress(KeyError, TypeError, ValueError, AttributeError, ArithmeticError, TopKError):
             releases = checks.require_positive_int("releases", found["releases"])
             made = cls(question_from_dict(found["question"]), releases, float(found["scale"]))
             if 0 < made.scale < math.inf and made.as_dict() == dict(found) and made.single_release_plan():
                 return made
-        raise ParameterError(
-            named("the file of --plan must be a plan written by `opendp-topk plan top-k --releases N --out FILE`")
+        raise option_error(
+            "the file of --plan must be a plan written by `opendp-topk plan top-k --releases N --out FILE`"
         )
 
 
 def require_neighbors(account: Ledger, neighbors: str) -> None:
     """Raise unless the ledger's neighbouring relation is ``neighbors``."""
     if account.metric != repr(UserDistance(neighbors)):
-        raise ParameterError(named(f"--neighbors must match the metric of the ledger, {account.metric}"))
+        raise option_error(f"--neighbors must match the metric of the ledger, {account.metric}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,25 +364,17 @@ class Repeated:
         require_compatible(given_options(question) | {"ledger": account}, options_of(RepeatOptions))
         require_neighbors(account, unit.neighbors)
         if account.d_in != unit.d_in:
-            raise ParameterError(
-                named(f"the ledger protects {ledger_protection_text(account)}: give --users {account.d_in}")
-            )
+            raise option_error(f"the ledger protects {ledger_protection_text(account)}: give --users {account.d_in}")
         left = RemainingBudget.from_ledger(account)
         if not (left.epsilon or left.rho):
-            raise ParameterError(
-                named("--ledger has no budget left: plan within another one, or give --epsilon or --rho")
-            )
+            raise option_error("--ledger has no budget left: plan within another one, or give --epsilon or --rho")
         if not (listed or left.delta):
-            raise ParameterError(
-                named(
-                    "--ledger has no delta left for releases without --candidates, which --own-delta of `ledger "
-                    "create` reserves: give --candidates, or plan within another ledger"
-                )
+            raise option_error(
+                "--ledger has no delta left for releases without --candidates, which --own-delta of `ledger "
+                "create` reserves: give --candidates, or plan within another ledger"
             )
         if listed and left.pairs:
-            raise ParameterError(
-                named("--ledger only pays for releases without a list of candidates: plan another question")
-            )
+            raise option_error("--ledger only pays for releases without a list of candidates: plan another question")
         main = {"epsilon": float(left.epsilon)} if left.epsilon else {"rho": float(left.rho)}
         whole = replace(budget, **main, delta=None if listed else float(left.delta))
         return replace(asked, question=replace(question, budget=whole), left=left)
@@ -409,9 +388,7 @@ class Repeated:
         """Total (epsilon, delta) of a new ledger; a rho is converted at delta, rounded down."""
         budget = self.question.budget
         if self.question.own_delta and budget.epsilon is None:
-            raise ParameterError(
-                named("--releases of a question with --delta of its own requires --epsilon: omit --rho")
-            )
+            raise option_error("--releases of a question with --delta of its own requires --epsilon: omit --rho")
         whole = self.query().budget
         delta = DELTA if budget.delta is None else parse_exact(budget.delta, named("--delta"))
         if isinstance(whole.measure, ZeroConcentratedDivergence):

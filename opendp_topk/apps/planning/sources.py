@@ -15,7 +15,7 @@ from importlib import metadata
 from typing import Any
 from urllib.parse import unquote
 
-from ...errors import MissingExtraError, ParameterError, TableError, checks
+from ...errors import MissingExtraError, TableError, checks
 from ...errors.extras import import_extra
 from ...tables.files import (
     STDIN,
@@ -34,7 +34,7 @@ from ...tables.listing import FileList, is_address, is_parquet
 from ...tables.listing import list_hadoop_files as hadoop_listed
 from ...tables.rows import Rows
 from ...tables.where import STATISTICS, WhereCondition, parse_condition
-from .options import named
+from .options import named, option_error
 
 ENGINES = ("polars", "duckdb", "spark")
 _PACKAGES = {"polars": "polars", "duckdb": "duckdb", "spark": "pyspark"}
@@ -130,8 +130,8 @@ class Engine:
             else:
                 found = stack.enter_context(_open_in_spark(path, self.master))
             if found.dialect is None and reading.as_csv:
-                raise ParameterError(
-                    named("--separator, --encoding, --types, --decimal and --date-format require CSV: omit them")
+                raise option_error(
+                    "--separator, --encoding, --types, --decimal and --date-format require CSV: omit them"
                 )
             where = reading.where
             needed = (*columns, *(where.column_names if where else ()))
@@ -180,7 +180,7 @@ def _open_in_spark(path: str, master: str | None) -> Iterator[OpenedTable]:
 def _list_parquet_files(path: str, engine: str) -> FileList:
     files = None if path == STDIN else find_parquet_files(path)
     if files is None:
-        raise ParameterError(named(f"--engine {engine} requires .parquet files, because engines read CSV differently"))
+        raise option_error(f"--engine {engine} requires .parquet files, because engines read CSV differently")
     return files
 
 

@@ -240,7 +240,6 @@ class TopKWithCountsTask(TopKTask):
         return f"{super().describe_mechanism(plan)}; then discrete {noise} noise on each winner's count"
 
     def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """Return the accuracy guarantees of the selection and of the noisy counts."""
         columns, users, words = plan.query.unit.columns, self.count_error_bound(plan), NO_BOUND
         if users < math.inf:
             near = f"within {columns.difference_text(users)} of" if users else "exactly"

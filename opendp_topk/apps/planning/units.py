@@ -378,7 +378,6 @@ class UserUnit:
         return self.columns.map_only_scores(self.neighbors, n_candidates)
 
     def score_transformation(self, candidates: Any) -> Transformation:
-        """Return the transformation from a table to the scores of ``candidates``; if None, of the table's own items."""
         return self.columns.score_transformation(self.neighbors, candidates)
 
 

@@ -96,11 +96,7 @@ class ThresholdTask(VariableSizeTask, Protocol):
         return float(binary_search_param(lambda t: built(query, scale, t), query.unit.d_in, budget))
 
     def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
-        """Return the chain with the smallest scale, and then the smallest threshold, that meet the budget.
-
-        Raises:
-            SearchError: No scale and threshold meet the budget.
-        """
+        """Return the chain with the smallest scale, and then the smallest threshold, that meet the budget."""
         whole = query.budget.d_out[0], 1.0
         found = binary_search_chain(lambda scale: self.build_measurement(query, scale, _FAR), query.unit.d_in, whole)
         scale = found.parameters["scale"]
@@ -172,11 +168,7 @@ class UnknownDomainTask(ThresholdTask):
         return make_fix_delta(curved, delta=query.budget.delta_below)  # [by-curve]
 
     def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
-        """Return the chain that needs the least lead to release an item, by its map or by its curve.
-
-        Raises:
-            SearchError: No scale and threshold meet the budget.
-        """
+        """Return the chain that needs the least lead to release an item, by its map or by its curve."""
         found = [super().calibrate_measurement(query, known)]
         if is_pure(without_delta(query.budget.measure)):
             with suppress(SearchError):
@@ -216,12 +208,10 @@ class UnknownDomainTask(ThresholdTask):
     # end-proof-region: unlisted_plan
 
     def needed_score_text(self, plan: Plan[Any, UserUnit]) -> str:
-        """Return the error bound in words."""
         beyond = nth_largest_text(self.participating_items + 1)
         return f"{super().needed_score_text(plan)} beyond the {beyond} {plan.query.unit.columns.score_noun}"
 
     def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        """Return the chain for the candidates ``items``."""
         known = plan.measurement.parameters
         return self.build_within_budget(plan.query, known["scale"], known["threshold"], items)
 
@@ -231,13 +221,11 @@ class UnknownDomainTask(ThresholdTask):
         return near
 
     def question_text(self, columns: Columns) -> str:
-        """Return the question in words."""
         if self.n_candidates is not None:
             return f"which {self.k} of {self.n_candidates} candidates {columns.ranking_clause}?"
         return f"which {self.k} items {columns.ranking_clause}, without a list of candidates?"
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
-        """Return the mechanism in words."""
         columns = plan.query.unit.columns
         scores = "count of distinct users" if columns.value is None else f"sum of {columns.value}"
         return (
@@ -247,7 +235,6 @@ class UnknownDomainTask(ThresholdTask):
         )
 
     def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """Return the accuracy guarantee."""
         near = plan.accuracy
         assert near is not None
         return guarantee_field(plan, self._guarantee_text(plan, near), near)
@@ -352,11 +339,9 @@ class StableHistogramTask(ThresholdTask):
     # end-proof-region: gets_in
 
     def question_text(self, columns: Columns) -> str:
-        """Return the question in words."""
         return f"which items have a {columns.score_noun} above a threshold, without a list of candidates?"
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
-        """Return the mechanism in words."""
         columns = plan.query.unit.columns
         kind = "Gaussian" if plan.measurement.parameters["gaussian"] else "Laplace"
         return f"{self.name}: discrete {kind} noise on each {columns.score_noun}{columns.contribution_clause}"
@@ -404,11 +389,9 @@ class HistogramTopKTask(StableHistogramTask):
         return self.accuracy_bound(plan)
 
     def question_text(self, columns: Columns) -> str:
-        """Return the question in words."""
         return UnknownDomainTask(self.k).question_text(columns)
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
-        """Return the mechanism in words."""
         return f"{super().describe_mechanism(plan)}; of the items that reach the threshold, the {self.k} largest"
 
 
@@ -438,14 +421,12 @@ class PartitionSelectionTask(VariableSizeTask):
 
     @property
     def name(self) -> str:
-        """The name of the mechanism."""
         return "partition_selection" if self.rounds is None else "weighted_partition_selection"
 
     def build_measurement(self, query: Query[Any, UserUnit], main: float, delta: float) -> Measurement:
         """Return the chain from a table to the items; ``main`` is epsilon, or the noise scale under zCDP."""
         unit, measure = query.unit, query.budget.measure
         columns = unit.columns
-        found: Any
         if self.rounds is None:
             found = unit.score_transformation(None) >> then_partition_selection(measure, epsilon=main, delta=delta)
         else:
@@ -465,8 +446,7 @@ class PartitionSelectionTask(VariableSizeTask):
                     make_bound_contributions(domain, metric, most=found.parameters["max_items"], by=columns.keep)
                     >> found
                 )
-        measurement: Measurement = found
-        return measurement
+        return found
 
     def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
         """Return the chain that needs fewest users to release an item with probability 1/2, if all have ``max_items``.
@@ -475,9 +455,6 @@ class PartitionSelectionTask(VariableSizeTask):
         weights needs fewer users than independent selection. If users may have several items, there are two rounds of
         weights: in the second, users move weight that an item does not need to their other items, which releases more
         items.
-
-        Raises:
-            SearchError: No chain meets the budget.
         """
         pure, several = is_pure(without_delta(query.budget.measure)), query.unit.columns.max_items != 1
         if pure:
@@ -510,11 +487,9 @@ class PartitionSelectionTask(VariableSizeTask):
         return likely_users(plan.measurement, _HALF)
 
     def question_text(self, columns: Columns) -> str:
-        """Return the question in words."""
         return "which items do enough users have, without a list of candidates?"
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
-        """Return the mechanism in words."""
         known, capped = plan.measurement.parameters, plan.query.unit.columns.contribution_clause
         if "rounds" not in known:
             return f"{known['mechanism']}: each item is released with the largest possible probability{capped}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NoReturn
@@ -46,25 +45,11 @@ from .units import Columns, UserUnit, serialize_grid_number
 _MOST = 2**32  # candidates and users: more than exist, so that a forged number cannot take up computing time
 
 
-@dataclass(frozen=True)
-class RebuiltPlan:
-    """Rebuilt plan of a release, with the measurement of everything that was released, and its accuracy guarantees."""
+def rebuild_plan(record: ReleaseRecord) -> tuple[Plan[Any, UserUnit], dict[str, Any]] | None:
+    """Return the plan whose measurement has exactly the parameters of the record, and its accuracy guarantees.
 
-    plan: Plan[Any, UserUnit]
-    promises: dict[str, Any]
-
-    @functools.cached_property
-    def claim(self) -> PrivacyClaim:
-        return PrivacyClaim.from_plan(self.plan)
-
-    @functools.cached_property
-    def proof(self) -> dict[str, Any]:
-        """Proof fields of a record of the plan."""
-        return proof_summary(self.plan.measurement)
-
-
-def rebuild_plan(record: ReleaseRecord) -> RebuiltPlan | None:
-    """Return the plan whose measurement has exactly the parameters of the record; None if it cannot be rebuilt."""
+    The measurement is that of everything that was released. Return None if it cannot be rebuilt.
+    """
     try:
         if max(record.mechanism["candidates"] or 0, record.claim.d_in) > _MOST or _has_wrong_item_count(record):
             return None
@@ -73,7 +58,7 @@ def rebuild_plan(record: ReleaseRecord) -> RebuiltPlan | None:
             whole = _with_other_count(plan, record.mechanism.get("then"))
             known = {name: plain_value(value) for name, value in parameters_of(whole).items() if name != "scale"}
             if canonical_json(known) == wanted:
-                return RebuiltPlan(replace(plan, measurement=whole), plan_guarantees(plan))
+                return replace(plan, measurement=whole), plan_guarantees(plan)
     except (TopKError, KeyError, TypeError, ValueError, ArithmeticError):
         pass
     return None
@@ -134,14 +119,15 @@ def verify_record(
     record = ReleaseRecord.from_dict(fields)
     found = rebuild_plan(record)
     same = record.library == {"name": "opendp_topk", "version": version()}
-    paid = list(_payment_findings(record, record_digest(fields), found if same else None, ledger))
+    made = found[0].measurement if found is not None and same else None
+    paid = list(_payment_findings(record, record_digest(fields), made, ledger))
     same = same and all(one.why != _OTHER_SOURCES for one in paid)
     held = [] if ledger is None else [_ledger_finding(ledger, head, key)]
     return [*_computed_findings(fields, record, found, same), *held, *paid, *_unverifiable_findings(paid)]
 
 
 def _computed_findings(
-    fields: Mapping[str, Any], record: ReleaseRecord, found: RebuiltPlan | None, same: bool
+    fields: Mapping[str, Any], record: ReleaseRecord, found: tuple[Plan[Any, UserUnit], Any] | None, same: bool
 ) -> Iterator[RecordFinding]:
     made = f"{record.library['name']} {record.library['version']}"
     other = f"made by {made}, from other sources than the installed ones: only those can repeat the computations"
@@ -153,16 +139,17 @@ def _computed_findings(
         yield RecordFinding("measurement", DISAGREES if same else UNKNOWN, none if same else _LATER)
         return
     yield RecordFinding("measurement", AGREES, "it was rebuilt, and has exactly these parameters")
-    yield _cost_finding(record.claim, found.claim, same, found.plan.query.unit.protected_users)
-    for name in sorted({*record.promises, *found.promises}):
-        told, computed = record.promises.get(name), found.promises.get(name)
+    (plan, promises), proof = found, proof_summary(found[0].measurement)
+    yield _cost_finding(record.claim, PrivacyClaim.from_plan(plan), same, plan.query.unit.protected_users)
+    for name in sorted({*record.promises, *promises}):
+        told, computed = record.promises.get(name), promises.get(name)
         theorem = "the theorem gives this text and this number"
         yield _compare_finding(name.replace("_", " "), told == computed, same, theorem)
     numbers = "their number and the numbers with them match the measurement"
-    yield _compare_finding("items", _is_release_consistent(record, found), same, numbers)
-    state = f"{found.proof['status']}, as in the record"
-    yield _compare_finding("proof", record.proof["status"] == found.proof["status"], same, state)
-    told, here = record.proof["documents"], found.proof["documents"]
+    yield _compare_finding("items", _is_release_consistent(record, plan), same, numbers)
+    state = f"{proof['status']}, as in the record"
+    yield _compare_finding("proof", record.proof["status"] == proof["status"], same, state)
+    told, here = record.proof["documents"], proof["documents"]
     for place in range(max(len(told), len(here))):
         one, other = (dict(enumerate(documents)).get(place, {}) for documents in (told, here))
         name = str(other.get("document", one.get("document")))
@@ -187,9 +174,8 @@ def _cost_finding(told: PrivacyClaim, computed: PrivacyClaim, same: bool, whom: 
         return RecordFinding("cost", AGREES, f"the map gives the same {computed.symbol} for {whom}")
     if not same and _is_claim_sufficient(told, computed):
         return RecordFinding("cost", AGREES, f"this version computes at most this {computed.symbol} for {whom}")
-    return RecordFinding(
-        "cost", DISAGREES, f"the map gives {computed.symbol} = {format_distance(computed.d_out)} for {whom}"
-    )
+    loss = f"{computed.symbol} = {format_distance(computed.d_out)}"
+    return RecordFinding("cost", DISAGREES, f"the map gives {loss} for {whom}")
 
 
 def _is_claim_sufficient(told: PrivacyClaim, computed: PrivacyClaim) -> bool:
@@ -200,19 +186,19 @@ def _is_claim_sufficient(told: PrivacyClaim, computed: PrivacyClaim) -> bool:
     )
 
 
-def _is_release_consistent(record: ReleaseRecord, found: RebuiltPlan) -> bool:
+def _is_release_consistent(record: ReleaseRecord, plan: Plan[Any, UserUnit]) -> bool:
     """Return True if the release has the form of a release of the measurement."""
-    released, known, task = record.released, record.mechanism, found.plan.query.task
+    released, known, task = record.released, record.mechanism, plan.query.task
     led = bool(getattr(getattr(task, "mechanism", None), "led", False))
     beside = (released.counts is not None, released.gaps is not None, released.other is not None)
     counted = bool(getattr(task, "counted", False))
     whole = all(type(one) is int for one in [*(released.counts or ()), *([released.other] if beside[2] else ())])
-    columns = found.plan.query.unit.columns
-    possible = (
-        columns.is_possible_release(released.items) if released.groups is None else _has_list_per_group(record, columns)
-    )
-    grouped = (released.groups is None) == ("partition" not in record.mechanism)
-    return beside == (counted, led, "then" in known) and whole and possible and grouped
+    if beside != (counted, led, "then" in known) or not whole or (released.groups is None) == ("partition" in known):
+        return False
+    columns = plan.query.unit.columns
+    if released.groups is None:
+        return columns.is_possible_release(released.items)
+    return _has_list_per_group(record, columns)
 
 
 def _has_list_per_group(record: ReleaseRecord, columns: Columns) -> bool:
@@ -227,7 +213,7 @@ def _has_list_per_group(record: ReleaseRecord, columns: Columns) -> bool:
 
 
 def _payment_findings(
-    record: ReleaseRecord, digest: str, found: RebuiltPlan | None, ledger: Ledger | None
+    record: ReleaseRecord, digest: str, measurement: Measurement | None, ledger: Ledger | None
 ) -> Iterator[RecordFinding]:
     told = record.ledger
     if ledger is None or told is None:
@@ -243,15 +229,23 @@ def _payment_findings(
     except LedgerError:
         yield RecordFinding("entry", UNKNOWN, "the ledger cannot be read")
         return
-    yield from _entry_findings(record, told, entry, ledger, at)
-    yield from _metadata_findings(record, release_metadata(ledger.user, ledger.person, ledger.stated, entry.as_dict()))
-    yield from _debit_findings(found, entry)
-    yield _digest_finding(entry, digest)
+    yield _entry_finding(record, told, entry, ledger, at)
+    stated = release_metadata(ledger.user, ledger.person, ledger.stated, entry.as_dict())
+    same = canonical_json(dict(record.stated)) == canonical_json(dict(stated))
+    words = "the entry and its ledger contain the same metadata", "the entry or its ledger contains different metadata"
+    yield _finding("words", same, *words)
+    if measurement is not None:
+        yield _debit_finding(measurement, entry)
+    if entry.record is None:
+        yield RecordFinding("digest", UNKNOWN, "the entry contains no digest: it was settled without a record")
+        return
+    why = "the record is, in every field, the one that was made at the release"
+    yield _finding("digest", entry.record == digest, why, "the record is not the one that was made at the release")
 
 
-def _entry_findings(
+def _entry_finding(
     record: ReleaseRecord, told: Mapping[str, Any], entry: Entry, ledger: Ledger, at: str
-) -> Iterator[RecordFinding]:
+) -> RecordFinding:
     claim = record.claim
     expected = {
         "data set": (told["dataset"], ledger.dataset),
@@ -264,25 +258,15 @@ def _entry_findings(
     }
     others = [name for name, (one, other) in expected.items() if one != other]
     why = f"number {entry.number} has this data set, time and claim"
-    yield _finding("entry", not others, why, f"different {', '.join(others)}")
+    return _finding("entry", not others, why, f"different {', '.join(others)}")
 
 
-def _metadata_findings(record: ReleaseRecord, said: Mapping[str, Any]) -> Iterator[RecordFinding]:
-    """Compare the metadata of the record with that of the ledger."""
-    same = canonical_json(dict(record.stated)) == canonical_json(dict(said))
-    why_not = "the entry or its ledger contains different metadata"
-    yield _finding("words", same, "the entry and its ledger contain the same metadata", why_not)
-
-
-def _debit_findings(found: RebuiltPlan | None, entry: Entry) -> Iterator[RecordFinding]:
+def _debit_finding(measurement: Measurement, entry: Entry) -> RecordFinding:
     """Compare the measurement of the record with the one that was debited, without their proofs."""
-    if found is None:
-        return
-    measurement = found.plan.measurement
     alike = lines_without_proofs(entry.measurement) == lines_without_proofs(repr(measurement))
     installed = "the entry was charged for this measurement, by the installed sources"
     why = installed if entry.claim == measurement_claim(measurement) else _OTHER_SOURCES
-    yield _finding("debit", alike, why, "the entry was charged for another measurement")
+    return _finding("debit", alike, why, "the entry was charged for another measurement")
 
 
 def lines_without_proofs(shown: str) -> list[str]:
@@ -290,24 +274,15 @@ def lines_without_proofs(shown: str) -> list[str]:
     return [" ".join(line.split()) for line in shown.splitlines() if not line.strip().startswith("proof ")]
 
 
-def _digest_finding(entry: Entry, digest: str) -> RecordFinding:
-    if entry.record is None:
-        return RecordFinding("digest", UNKNOWN, "the entry contains no digest: it was settled without a record")
-    why = "the record is, in every field, the one that was made at the release"
-    return _finding("digest", entry.record == digest, why, "the record is not the one that was made at the release")
-
-
 def _ledger_finding(ledger: Ledger, head: str | None, key: str | None) -> RecordFinding:
     """Verify the ledger: its records are consistent and continue from the head if one is given."""
     wrong = ledger.verify(head, key=key)
     if wrong:
         return RecordFinding("ledger", DISAGREES, "; ".join(wrong))
-    if head is None:
-        return RecordFinding(
-            "ledger", AGREES, "its records are consistent; anyone with write access could have rewritten all of them"
-        )
     signed = "" if key is None else " and signed"
-    return RecordFinding("ledger", AGREES, f"its records are consistent, and continue from the kept head{signed}")
+    kept = f", and continue from the kept head{signed}"
+    more = "; anyone with write access could have rewritten all of them" if head is None else kept
+    return RecordFinding("ledger", AGREES, f"its records are consistent{more}")
 
 
 def _unverifiable_findings(paid: list[RecordFinding]) -> Iterator[RecordFinding]:
@@ -343,8 +318,10 @@ def answer_from_record(fields: Mapping[str, Any], ledger: Ledger, question: Mapp
             "verify. Nothing was released; `opendp-topk verify` shows details"
         )
     record = ReleaseRecord.from_dict(fields)
-    asked, told = question, _question_of_record(record)
-    others = [name for name in asked if canonical_json(asked[name]) != canonical_json(told[name])]
+    lists = record.where, record.candidate_list, record.group_list
+    counted, known = record.released.counts is not None, {**record.mechanism, "scale": record.scale}
+    told = _identifying_fields(record, counted, record.claim, known, lists, record.stated)
+    others = [name for name in question if canonical_json(question[name]) != canonical_json(told[name])]
     if others:
         raise TableError(
             "the record cannot be used as the answer: it differs from this question in its "
@@ -361,34 +338,23 @@ def question_fields(
     groups: str | None = None,
 ) -> dict[str, Any]:
     """Return the fields that identify a question: of ``plan``, rows, digests of lists, and metadata as in records."""
-    known, task = parameters_of(plan.measurement), plan.query.task
-    counted, claim = getattr(task, "counted", False), PrivacyClaim.from_plan(plan)
-    return _identifying_fields(task, counted, claim, known, known["scale"], (where, candidates, groups), words)
-
-
-def _question_of_record(record: ReleaseRecord) -> dict[str, Any]:
-    counted, read = record.released.counts is not None, (record.where, record.candidate_list, record.group_list)
-    return _identifying_fields(record, counted, record.claim, record.mechanism, record.scale, read, record.stated)
+    task, lists = plan.query.task, (where, candidates, groups)
+    claim, known = PrivacyClaim.from_plan(plan), parameters_of(plan.measurement)
+    return _identifying_fields(task, getattr(task, "counted", False), claim, known, lists, words)
 
 
 def _identifying_fields(
-    asked: Any,
-    counted: bool,
-    claim: PrivacyClaim,
-    known: Mapping[str, Any],
-    scale: Any,
-    read: tuple[str | None, str | None, str | None],
-    words: Mapping[str, Any],
+    asked: Any, counted: bool, claim: PrivacyClaim, known: Mapping[str, Any], lists: Any, words: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the fields that identify a question, with the names that an error shows for them."""
-    where, candidates, groups = read
+    where, candidates, groups = lists
     return {
         "k": asked.k,
         "counts": counted,
         "kind of release": asked.release,
         "cost": asdict(claim),
         "mechanism": {name: plain_value(value) for name, value in known.items() if name != "scale"},
-        "scale": plain_value(scale),
+        "scale": plain_value(known.get("scale")),
         "rows": where,
         "candidates": candidates,
         "groups": groups,
@@ -447,21 +413,22 @@ def release_with_record(
         distance *= checks.require_positive_int("at_most", times) * (2 if words.get("shared") else 1)
     draft = _draft_record(measurement, distance, alpha, data)
     found = rebuild_plan(draft)
-    if found is None or lines_without_proofs(repr(found.plan.measurement)) != lines_without_proofs(repr(measurement)):
+    if found is None or lines_without_proofs(repr(found[0].measurement)) != lines_without_proofs(repr(measurement)):
         raise ParameterError(
             "measurement must be one that `opendp-topk release` makes, from a table to items, for a record: "
             "release others with ledger.release, without a record"
         )
+    plan, promises = found
     require_readable_data(measurement, data)
     reserved, made = ledger.reserve(measurement, d_in=distance, **words), []
 
     def digest(released: Any) -> str:
-        written = _release_as_written(released, found.plan.query.unit.columns)
+        written = _release_as_written(released, plan.query.unit.columns)
         parted = _partition_function(measurement)
         listed = ReleasedItems.from_output(written, None if parted is None else parted.groups)
         own: dict[str, Any] = {"ledger": add_salt(reserved.payment_fields), "stated": reserved.metadata_fields}
-        question = draft.asked.record_fields(found.plan)
-        made.append(replace(draft, time=utc_timestamp(), question=question, **vars(listed), **found.promises, **own))
+        question = draft.asked.record_fields(plan)
+        made.append(replace(draft, time=utc_timestamp(), question=question, **vars(listed), **promises, **own))
         return made[0].digest
 
     return reserved.release(data, recorded=digest), made[0].as_dict()
