@@ -15,6 +15,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.cli.plan import CompareOptions
 from opendp_topk.apps.planning.options import PANELS, name_options, options_of
+from opendp_topk.apps.planning.plan import plan_guarantees
 from opendp_topk.apps.planning.questions import WRAPPED, question_class, question_kinds, record_question
 from opendp_topk.apps.planning.record_file import read_fields
 from opendp_topk.apps.planning.releasing import ReleaseOptions
@@ -200,6 +201,12 @@ def test_within_a_ledger_one_release_is_planned_by_default(tmp_path: Path) -> No
     with tk.ledger.Ledger.create(tmp_path / "b", budget=8, **given) as ledger:
         asked = dataclasses.replace(ASKED["top-k"], budget=tk.planning.PrivacyBudget())
         assert tk.planning.Repeated.within_ledger(asked, ledger).releases == 1
+
+
+def test_where_rows_are_protected_a_promise_is_of_rows() -> None:
+    asked = dataclasses.replace(ASKED["top-k"], unit=tk.planning.TableUnit(rows_per_person=3))
+    for one in plan_guarantees(asked.plan().plan).values():
+        assert ("rows" in one.words, "user" in one.words) == (True, False)
 
 
 def test_without_docstrings_nothing_is_asked() -> None:
