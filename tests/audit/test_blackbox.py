@@ -18,6 +18,8 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.audit import estimate
 from opendp_topk.apps.audit.blackbox import (
+    EventChoice,
+    _loss_lower_bound,
     bernoulli_rho_bound,
     choose_events,
     clopper_pearson_lower,
@@ -81,6 +83,14 @@ def test_bounds_stay_below_the_true_loss_in_a_hundred_runs(name: str, measure: t
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("measure", "ratios"), [(PURE, 1), (RANGE, 2)])
+def test_each_end_of_a_bound_has_its_share_of_the_error(measure: tk.Measure, ratios: int) -> None:
+    counts, choice = [Counter(a=90, b=10), Counter(a=10, b=90)], EventChoice(False, frozenset("a"), frozenset("b"), 2.0)
+    share = 0.04 / (2 * ratios)
+    one = log_ratio(clopper_pearson_lower(90, 100, share), clopper_pearson_upper(10, 100, share))
+    assert _loss_lower_bound(measure, 0.0, choice, counts, 100, 0.04) == ratios * one
+
+
 def test_the_stated_confidence_is_needed() -> None:
     """At a low confidence some runs exceed the truth: the test above can fail."""
     law = LAWS["three"]

@@ -13,7 +13,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.apps.audit import shipped
-from opendp_topk.apps.audit.html import report
+from opendp_topk.apps.audit.html import documents, report
 from opendp_topk.apps.audit.html.findings import collect_findings
 from opendp_topk.apps.audit.html.report import write_report
 from opendp_topk.apps.audit.registry import append_signoff
@@ -158,6 +158,10 @@ def test_nothing_is_fetched(folder: Path) -> None:
 
 
 # What is wrong is said.
+
+
+def test_a_title_ends_with_its_own_bracket() -> None:
+    assert documents._document_title("\\proofdocument{core}{The \\emph{race} of $k$}\nText {more}.") == "The race of k"
 
 
 @pytest.mark.untraced  # what writes a report is traced already

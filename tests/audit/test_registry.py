@@ -7,7 +7,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk import proof
-from opendp_topk.apps.audit import proofs
+from opendp_topk.apps.audit import proofs, registry
 from opendp_topk.apps.audit.registry import Signoff, append_signoff, read_signoffs
 from opendp_topk.proof import claim_digest
 from tests.concepts.copies import spoil
@@ -33,6 +33,13 @@ def test_a_claim_names_its_proof_its_foundations_and_its_tests() -> None:
     assert "numerics/floatlog" in claim.foundations, "foundations of foundations count"
     assert "tests/measurements/test_report_noisy_top_k.py" in claim.tests
     assert claim.signoffs == claim.accepted_by == ()
+
+
+def test_a_claim_whose_document_is_missing_names_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "document_of", lambda _: None)
+    claim = registry._load_claim("make_report_noisy_top_k", [])
+    assert (claim.document, claim.status) == (None, "missing")
+    assert "tests/measurements/test_report_noisy_top_k.py" in claim.tests
 
 
 @pytest.mark.slow

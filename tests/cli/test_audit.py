@@ -20,6 +20,7 @@ def test_the_list_holds_every_claim(command: Command) -> None:
     for name in tk.__all__:
         if name.startswith("make_"):
             assert name in result.out
+    assert "rests on" in result.out
     assert "signed by" not in result.out
 
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.planning.release_record import list_digest
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 
 from .command import edited, record_of
@@ -243,6 +244,7 @@ def test_a_release_from_python_has_the_same_record(command: Command, lent: Path,
             released, record = tk.planning.release_with_record(ledger, measurement, pl.read_parquet("lent.parquet"))
             record = json.loads(json.dumps(record))
             assert lists(record, "items") == dict(zip(towns, map(list, released), strict=True))
+            assert record["group_list"] == list_digest(towns)
             assert [error.message for error in schema.iter_errors(record)] == []
             assert {one.what for one in verify_record(record, ledger) if one.verdict != AGREES} == {"table"}
         assert command("show", saved(lent, record)).code == 0

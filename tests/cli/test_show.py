@@ -196,6 +196,8 @@ def test_the_page_holds_the_list_and_the_words(command: Command, library: Librar
 
 def test_the_page_tells_how_many_others_there_are(command: Command, tmp_path: Path) -> None:
     page = page_of(command, tmp_path, SHOWN | {"other": 4321})
+    for words in ("accurate is it?Surely.Nearly.", "not show?The order is", "truncated?Nothing was truncated: a user"):
+        assert words in page.text
     assert "4321 users (a noisy count) have another item" in page.text
 
 

@@ -9,14 +9,17 @@ import stat
 import sys
 from importlib import metadata
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
 from opendp_topk.apps.planning import releasing
+from opendp_topk.apps.planning.sources import SourceTable
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
+from opendp_topk.errors import TableError
+from tests.concepts.sentinels import raises_exactly
 from tests.tables.spark_session import LOOPBACK, require_spark
 
 from .command import record_of, spawn
@@ -171,6 +174,17 @@ def test_records_tell_how_the_table_was_read(command: Command, tmp_path: Path) -
     assert "sha256" not in command("show", saved(tmp_path, RECORD)).out
     for wrong in ({"where": 7}, {"files": None}):
         command("show", saved(tmp_path, RECORD | wrong)).complains(1, "is invalid: ")
+
+
+def test_a_csv_file_that_fails_is_not_read_as_another_kind(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("u\n1\n")
+
+    def fails() -> None:
+        raise TableError("line 2 is torn")
+
+    table: Any = SourceTable(None, SimpleNamespace(file_locations=[str(tmp_path / "a.csv")]))
+    rows: Any = SimpleNamespace(read_snapshot=fails)
+    raises_exactly(TableError, lambda: table.require_readable(rows, ["u"], paid=False), "line 2 is torn")
 
 
 @pytest.mark.further

@@ -347,7 +347,10 @@ def test_each_oddity_is_named_with_its_first_candidate() -> None:
         (
             ["ash", 7],
             None,
-            ["all candidates but the first are integers", "a mix of numbers and texts: 1 of 2 candidates"],
+            [
+                "all candidates but the first are integers",
+                "a mix of numbers and texts: 1 of 2 candidates, first number 2",
+            ],
         ),
         (["\tash", "birch"], None, ["outer blanks: 1 of 2 candidates, first number 1"]),
         (["ash", '"birch"', "'elm'"], None, ["in quotes: 2 of 3 candidates, first number 2"]),

@@ -60,8 +60,11 @@ def test_a_marked_name_warns_before_it_looks_at_its_arguments(name: str) -> None
 
 def test_a_partial_warns_once_and_the_constructor_that_it_calls_does_not() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int), size=2), tk.PerCandidateDistance(bounds=[1, 1])
-    with pytest.warns(tk.errors.ExperimentalWarning) as caught:
-        space >> tk.then_normalised_top_k(tk.MaxDivergence(), scale=1.0)
-    assert [(str(one.message).partition(" ")[0], one.filename) for one in caught] == [
-        ("then_normalised_top_k", __file__)
-    ]
+    made = {
+        "then_normalised_top_k": lambda: space >> tk.then_normalised_top_k(tk.MaxDivergence(), scale=1.0),
+        "make_normalised_top_k": lambda: tk.make_normalised_top_k(*space, tk.MaxDivergence(), scale=1.0),
+    }
+    for name, make in made.items():
+        with pytest.warns(tk.errors.ExperimentalWarning) as caught:
+            make()
+        assert [(str(one.message).partition(" ")[0], one.filename) for one in caught] == [(name, __file__)]

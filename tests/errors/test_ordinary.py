@@ -51,6 +51,12 @@ def test_what_is_no_ordinary_file_is_refused_at_once(reader: Any, tmp_path: Path
         assert str(found).isprintable()
 
 
+def test_a_long_path_is_shown_without_its_middle() -> None:
+    first, last = "a" * 100, "b" * 100
+    shown = [ordinary.quote_path(one) for one in (first + last, f"{first}c{last}")]
+    assert shown == [f"'{first}{last}'", f"'{first}...{last}'"]
+
+
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no sockets in folders")
 def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # the name of a socket is short

@@ -23,11 +23,12 @@ def test_a_file_is_made_by_the_umask_and_leaves_nothing_else(tmp_path: Path) -> 
     before = os.umask(0o027)
     try:
         write_atomically(tmp_path / "a", b"text")
+        with DraftFile(tmp_path / "b") as draft:
+            draft.publish()
     finally:
         os.umask(before)
     assert (tmp_path / "a").read_bytes() == b"text"
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
-    assert os.listdir(tmp_path) == ["a"]
+    assert {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()} == {"a": 0o640, "b": 0o640}
 
 
 def test_a_file_is_replaced_only_if_that_is_said(tmp_path: Path) -> None:
@@ -102,27 +103,28 @@ def test_what_was_written_gets_the_name_whole(tmp_path: Path, replace: bool) -> 
 
 @POSIX
 @pytest.mark.parametrize("replace", [True, False])
-@pytest.mark.parametrize("moment", ["before it is written", "after it was written"])
+@pytest.mark.parametrize("moment", ["before it is written", "after it was written", "after it was moved"])
 def test_a_link_in_the_place_of_the_draft_leads_nowhere(tmp_path: Path, moment: str, replace: bool) -> None:
-    """Who may write in the folder puts a link to another's file where the draft was."""
+    """Who may write in the folder puts a link to another's file, or to the draft itself, where the draft was."""
     victim, folder = tmp_path / "victim", tmp_path / "shared"
     victim.write_bytes(b"precious")
     folder.mkdir()
 
     def exchange() -> None:
         (draft,) = drafts(folder)
-        draft.unlink()
-        draft.symlink_to(victim)
+        moved = draft.rename(folder / "moved")
+        draft.symlink_to(moved if moment == "after it was moved" else victim)
 
     with contextlib.ExitStack() as stack:
         draft = stack.enter_context(DraftFile(folder / "a"))
         if moment == "before it is written":
             exchange()
         draft.write_content(b"text")
-        if moment == "after it was written":
+        if moment != "before it is written":
             exchange()
-        with pytest.raises(OSError, match="replaced"):
+        with pytest.raises(OSError, match="replaced") as caught:
             draft.publish(replace=replace)
+    assert caught.value.errno == errno.ESTALE
     assert victim.read_bytes() == b"precious"
     assert not (folder / "a").exists()
 

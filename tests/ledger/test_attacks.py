@@ -222,6 +222,16 @@ def test_totals_that_do_not_add_up_are_found_whatever_the_digests_say(path: Path
     raises_exactly(tk.errors.BudgetError, lambda: spend(again, 0.0))
 
 
+def test_a_planned_release_that_is_listed_twice_is_found(path: Path) -> None:
+    plan = new(path, 1).reserve_all([(costing(0.25), "a"), (costing(0.25), "b")])
+    plan.reserve("a")
+    plan.reserve("b")
+    fields = [json.loads(one[65:]) for one in texts(path)]
+    fields[3]["place"] = fields[2]["place"]
+    overwrite(path, resealed(fields))
+    assert tk.ledger.Ledger(path).verify() == ["record 3 has a total that does not match the earlier records"]
+
+
 def test_an_old_copy_restored_in_place_is_told_by_its_head(path: Path) -> None:
     ledger = new(path, 1)
     spend(ledger, 0.25)

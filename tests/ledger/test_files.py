@@ -8,7 +8,9 @@ import os
 import random
 import socket
 import stat
+import sys
 import threading
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -159,6 +161,7 @@ def test_no_flipped_bit_loses_a_debit(path: Path, ledger: tk.ledger.Ledger, seed
         (b"not a ledger, whatever its name says\n" * 100, "not a ledger"),
         (b"\x1e" + b"0" * 64 + b" {}\n", "damaged"),
         (b"\x1e" + b"0" * 10, "damaged"),
+        pytest.param(f"\x1e{records.seal_record({'number': 0})}\n".encode(), "opened: it is not a ledger", id="form"),
     ],
 )
 def test_what_is_no_ledger_is_refused_and_left_as_it_is(path: Path, content: bytes, says: str) -> None:
@@ -205,6 +208,22 @@ def test_a_writer_who_has_no_lock_is_noticed(
 
     monkeypatch.setattr(files, "write_all_bytes", slow)
     draws_nothing(ledger, "do not work")
+
+
+def test_windows_locks_a_byte_behind_all_records(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lets nobody else read a byte that is locked."""
+    done: list[tuple[int, int, int]] = []
+
+    def locking(handle: int, mode: int, size: int) -> None:
+        done.append((mode, size, os.lseek(handle, 0, os.SEEK_CUR)))
+
+    monkeypatch.setitem(sys.modules, "msvcrt", types.SimpleNamespace(LK_NBLCK=2, LK_UNLCK=0, locking=locking))
+    lock = locks._make_msvcrt_lock()
+    assert lock is not None
+    with path.open("wb") as stream:
+        for wanted in (True, False):
+            lock(stream.fileno(), wanted)
+    assert done == [(2, 1, 2**40), (0, 1, 2**40)]
 
 
 def test_the_table_of_mounts_is_read() -> None:

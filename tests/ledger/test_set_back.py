@@ -203,6 +203,8 @@ def test_what_may_be_lost_is_not_missed(losing: Server, address: str) -> None:
     assert ledger.history()[-1].state == "reserved"
     ledger.release(costing(1.0), [1])
     assert (ledger.spent(), ledger.verify()) == (4.0, [])
+    set_back(losing, address, 0)
+    raises_exactly(tk.errors.LedgerError, ledger.head, "could not be read: it no longer exists")
 
 
 @pytest.mark.slow

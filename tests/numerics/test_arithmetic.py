@@ -17,6 +17,7 @@ import opendp_topk as tk
 from opendp_topk.numerics import floats as floatexp
 from opendp_topk.numerics import floats as floatlog
 from opendp_topk.numerics.arithmetic import (
+    as_mpq,
     exp_up,
     log1p_down,
     one_minus_exp_down,
@@ -166,6 +167,13 @@ def test_scaled_log_up_is_never_below_and_within_two_ulp() -> None:
         with mpmath.workdps(860):
             true = logarithm(value) * factor.numerator / factor.denominator
         assert_just_above(scaled_log_up(factor, value), true, 2)
+
+
+@pytest.mark.parametrize("number", [0.1, 1.0, 1.5, 3.0, 1e-7, 12345.0])
+def test_scaled_log_up_is_above_a_float_that_it_exceeds_by_next_to_nothing(number: float) -> None:
+    with mpmath.workprec(900):
+        factor = Fraction(int(mpmath.ceil(mpmath.ldexp(mpmath.mpf(number) / mpmath.log(2), 800))), 2**800)
+    assert scaled_log_up(factor, 2) == math.nextafter(number, math.inf)
 
 
 def test_scaled_log_up_overflows_and_underflows_upward() -> None:
@@ -329,6 +337,12 @@ def assert_rounded(found: tuple[Any, Any], corners: list[Fraction], precision: i
     slack = Fraction(2) ** (1 - precision)
     assert lower <= min(corners) <= lower + slack * abs(min(corners))
     assert upper - slack * abs(max(corners)) <= max(corners) <= upper
+
+
+@pytest.mark.parametrize("value", [Fraction(0), Fraction(1, 3), Fraction(-22, 7), Fraction(2**60 + 1)])
+def test_rationals_are_rounded_outward(value: Fraction) -> None:
+    for precision in PRECISIONS:
+        assert_rounded(tk.noise.Intervals(precision).rational(as_mpq(value)), [value], precision)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -242,6 +242,8 @@ def test_the_curve_of_a_row_is_that_of_its_own_noise() -> None:
 def test_words_of_bounds() -> None:
     curve = (SPACE >> tk.then_peeled_top_k(PROFILE, k=2, scale=2.0, mechanism="permute_and_flip")).map(1)
     assert [bound_label(bound) for bound in curve.bounds] == ["loss", "zCDP", "steps", "Laplace", "convolution"]
+    once = (SPACE >> tk.then_report_noisy_top_k(PROFILE, k=1, scale=2.0)).map(1)
+    assert [bound_label(bound) for bound in once.bounds] == ["loss", "zCDP", "range"]
     assert bound_label(UpToDelta(curve.bounds[1], 0.1)) == "zCDP"
     assert bound_label(lambda _: 0.5) == "own"
     assert set(WORDS) >= {bound_label(bound) for bound in curve.bounds}
@@ -314,6 +316,7 @@ def test_plots(tmp_path: Path) -> None:
     (first, *_) = drawn.get_lines()
     for epsilon, delta in zip(first.get_xdata(), first.get_ydata(), strict=True):
         assert delta == found["exponential_mechanism"].curve.delta(epsilon)
+    assert drawn.get_xgridlines()[0].get_visible()
     assert drawn.get_ylim()[1] > 1, "a curve that begins at 1 would lie on the edge"
     both = found.plot()
     for kind, start in (("png", b"\x89PNG"), ("svg", b"<?xml")):
@@ -326,6 +329,13 @@ def test_a_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, module, None)
     found = compared(tk.MaxDivergence(), k=2, d_out=1, release="ranking")
     raises_exactly(tk.errors.MissingExtraError, found.plot, 'pip install "opendp_topk[plot]"')
+
+
+def test_a_scale_is_cached_only_if_its_curve_takes_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opendp_topk.apps.planning.plan._least_scale_by_curves", lambda *_: 99.0)
+    known: dict[Any, float] = {}
+    found = least_scale(lambda scale: tk.make_permute_and_flip(*SPACE, PROFILE, scale=scale), 1, PAIR, 1, known)
+    assert (found.parameters["scale"], known) == (99.0, {})
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.cli.plan import TRIALS
 from opendp_topk.apps.planning.options import PANELS, name_options, options_of
+from opendp_topk.apps.planning.plan import plan_guarantees
 from opendp_topk.apps.planning.questions import WRAPPED, question_class, question_kinds, record_question
 from opendp_topk.apps.planning.record_file import read_fields
 from opendp_topk.apps.planning.releasing import ReleaseOptions
@@ -40,6 +41,16 @@ ASKED: dict[str, Any] = {
         group="where",
         groups=("x", "y"),
     ),
+}
+TITLES = {
+    "top-k": "The 2 of 3 candidates that most whos have",
+    "unknown-domain": "The 2 items in the table that most whos have",
+    "above-threshold": "All items in the table with enough whos",
+    "partitions": "All items in the table with enough whos",
+    "quantile": "The median of n",
+    "gap": "The best of 2 candidates, at most 1, above a large gap between their numbers of whos",
+    "coverage": "The 2 of 3 candidates that reach most whos together",
+    "in-groups": "The one of 2 candidates that most whos have, in each group of where (2)",
 }
 ROWS = pl.DataFrame(
     [(user, "abc"[user % 3 == 0], "xy"[user % 2], user % 10) for user in range(90)],
@@ -102,6 +113,9 @@ def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Pat
         assert {one.verdict for one in verify_record(fields, ledger) if one.what != "table"} == {AGREES}
     assert record_question(None, fields["mechanism"]) is question_class(kind)
     assert read_fields(str(tmp_path / "record.json")) == fields
+    assert found.record.asked.title(found.record) == TITLES[kind]
+    counted = "Each has a noisy count of its whos." in found.record.asked.method(found.record)
+    assert counted == (found.record.released.counts is not None)
     options = found.record.asked.record_options(found.record)
     assert options.keys() - ASKED[kind].to_dict().keys() <= {"alpha", "keep", "max_rows", "mechanism", "step"}
     wrong, parts = tmp_path / "wrong.json", {"items": [["a", "b"]] * len(found.items)}
@@ -183,6 +197,19 @@ def test_several_releases_share_the_budget() -> None:
     raises_exactly(ParameterError, lambda: tk.planning.Repeated(ASKED[WRAPPED], 2).options(), "group")
 
 
+def test_within_a_ledger_one_release_is_planned_by_default(tmp_path: Path) -> None:
+    given = {"measure": tk.MaxDivergence(), "dataset": "d", "metric": tk.UserDistance(), "user": "who"}
+    with tk.ledger.Ledger.create(tmp_path / "b", budget=8, **given) as ledger:
+        asked = dataclasses.replace(ASKED["top-k"], budget=tk.planning.PrivacyBudget())
+        assert tk.planning.Repeated.within_ledger(asked, ledger).releases == 1
+
+
+def test_where_rows_are_protected_a_promise_is_of_rows() -> None:
+    asked = dataclasses.replace(ASKED["top-k"], unit=tk.planning.TableUnit(rows_per_person=3))
+    for one in plan_guarantees(asked.plan().plan).values():
+        assert ("rows" in one.words, "user" in one.words) == (True, False)
+
+
 def test_without_docstrings_nothing_is_asked() -> None:
     """They declare the options, and what each needs: Python that removes them would skip these checks."""
     asked = "import opendp_topk as tk; tk.planning.TableUnit(user='who', shared=True)"
@@ -195,6 +222,14 @@ BUDGET = tk.planning.PrivacyBudget(epsilon=1)
 RHO = tk.planning.PrivacyBudget(rho=1, delta=1e-6)
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no target": (lambda: tk.planning.TopK(k=3, candidates=5).plan(), "privacy target: --epsilon E or --rho R"),
+    "k of fewer": (
+        lambda: tk.planning.TopK(k=6, candidates=5).required_k,
+        "--k must be at most the number of candidates (5)",
+    ),
+    "little": (
+        lambda: tk.planning.TopK(k=1, candidates=5, budget=tk.planning.PrivacyBudget(epsilon=5e-324)).plan(),
+        "no finite scale meets this small target: raise --epsilon",
+    ),
     "k": (lambda: tk.planning.TopK(k=0, candidates=5, budget=BUDGET).plan(), "--k must be an integer >= 1"),
     "users": (lambda: tk.planning.TableUnit(users=0).distance, "--users must be an integer >= 1"),
     "excluded": (lambda: tk.planning.TableUnit(user="a", rows_per_person=3), "--rows-per-person and --user cannot be"),

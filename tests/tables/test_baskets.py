@@ -19,6 +19,7 @@ from tests.tables.test_spark import made
 from tests.tables.types import pairs_of
 
 UNIT = 1000
+NEARLY = 518_408_351  # its square is that of a whole number by 3, less 2: a float does not tell the difference
 
 
 def users(columns: dict[str, list[Any]], most: int) -> dict[Any, int]:
@@ -77,6 +78,9 @@ def test_spark_agrees_with_the_reference(shared_spark: Shared) -> None:
         columns = drawn(integers)
         rows = list(zip(columns["u"], columns["i"], strict=True))
         check(made(shared_spark.get(), rows, integers, ("u", "i")), columns)
+    three = made(shared_spark.get(), [("a", item) for item in "xyz"], False, ("u", "i"))
+    sums = Baskets(pairs_of(three, "u", "i"), 3, NEARLY).sum_item_weights()
+    assert dict(sums) == dict.fromkeys("xyz", math.isqrt(NEARLY**2 // 3))
 
 
 def test_no_rows_have_no_sums() -> None:
@@ -88,5 +92,5 @@ def test_no_rows_have_no_sums() -> None:
 
 def test_rates_are_the_largest_whose_squares_fit() -> None:
     squares = np.array([1, 2, 3, 5, 7, 2**40 - 1, 2**40, *range(10**6, 10**6 + 2000)], dtype=np.int64)
-    for unit in (2**28, 2**20):
+    for unit in (2**28, 2**20, NEARLY):
         assert _largest_rates(squares, unit).tolist() == [math.isqrt(unit**2 // square) for square in squares.tolist()]

@@ -164,6 +164,7 @@ def test_pairs_in_32_bits_end_where_these_end(last: int) -> None:
 
 @pytest.mark.parametrize("layout", ["whole", "chunks", "shifted", "short"])
 def test_counts_do_not_depend_on_how_polars_holds_the_columns(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import narwhals as nw
     import polars as pl
 
     monkeypatch.setattr(frames, "_LONG", 10 if layout != "short" else 2**14)
@@ -178,6 +179,7 @@ def test_counts_do_not_depend_on_how_polars_holds_the_columns(layout: str, monke
         for name, held, ends in zip(("user", "item"), (users, items), cuts, strict=True)
     ]
     table, candidates = pl.DataFrame(columns), [4, -5, 2**63, 0, 9]
+    assert len(frames._column_blocks(nw.from_native(table))) == (3 if layout == "chunks" else 1)
     known = [(u, i) for u, i in zip(users, items, strict=True) if u is not None and i is not None]
     for most in (TOP, 0):
         monkeypatch.setattr(packed, "_MOST", most)
