@@ -284,7 +284,7 @@ def test_most_proposals_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
                 )
                 for seed in range(30):
                     joint.draw_output(scores, scale, 20, sign=1, ordered=ordered, entropy=Streams(seed))
-            assert len(results) < 200
+            assert len(results) < 300
             assert len(joint.build_layers(joint.SelectionTask(sort_scores(scores, 1), scale, 20, ordered))) < 100
 
 
