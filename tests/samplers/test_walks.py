@@ -18,7 +18,7 @@ import pytest
 from opendp_topk.sampling.samplers import ceilings, walks
 from opendp_topk.sampling.samplers.ceilings import Paths, Rankings
 from opendp_topk.sampling.samplers.entropy import Entropy
-from opendp_topk.sampling.samplers.walks import Walk, build_walk
+from opendp_topk.sampling.samplers.walks import Walk, build_walks
 from tests.oracles import joint as oracle
 from tests.samplers.streams import Untouched
 
@@ -32,11 +32,17 @@ def sets_of(limits: tuple[int, ...]) -> list[tuple[int, ...]]:
     return [s for s in listed if all(r < n for r, n in zip(s, limits, strict=True))]
 
 
+def walk_beside_others(limits: Any, detail: int) -> Walk:
+    """The walk under these ceilings, prepared together with those under the lowest and under much higher ones."""
+    lowest = np.arange(1, len(limits) + 1)
+    return build_walks([lowest, np.array(limits), lowest + 3, np.full(len(limits), limits[-1] + 9)], detail)[1]
+
+
 class Script:
     """Answers by which a walk draws one set: in each block the number of members that the set has there."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, found: Walk, wanted: tuple[int, ...], end: int) -> None:
-        self._ends = np.cumsum(found.blocks.sizes).tolist()
+        self._ends = np.cumsum(found.shared.blocks.sizes[:, found.column]).tolist()
         self._wanted, self._end, self.chance = wanted, end, Fraction(1)
         self._steps = iter(range(len(self._ends) - 1, -1, -1))
         self._walk, self._excess = found, 0
@@ -52,7 +58,7 @@ class Script:
     def _below(self, whole: int, entropy: Any) -> int:
         i = next(self._steps)
         least, ways, _ = self._walk._step_odds(i, self._excess)  # type: ignore[misc]
-        excess = self._excess + int(self._walk.blocks.shares[i]) - len(self._parts[i])
+        excess = self._excess + int(self._walk.shared.blocks.shares[i, self._walk.column]) - len(self._parts[i])
         heights = [0, *np.cumsum(ways).tolist()]
         first, past = heights[excess - least], heights[excess - least + 1]
         assert heights[-1] <= whole < 2**53
@@ -70,7 +76,7 @@ class Script:
 
 def _admitted(found: Walk) -> list[tuple[int, ...]]:
     """All sets that meet the conditions of the blocks, whether under the ceilings or not."""
-    sizes, shares = found.blocks.sizes, found.blocks.shares
+    sizes, shares = (x[:, found.column] for x in (found.shared.blocks.sizes, found.shared.blocks.shares))
     conditions = list(zip(np.cumsum(sizes).tolist(), np.cumsum(shares).tolist(), strict=True))
     listed = combinations(range(int(sizes.sum())), int(shares.sum()))
     return [s for s in listed if all(sum(rank < end for rank in s) >= least for end, least in conditions)]
@@ -78,7 +84,7 @@ def _admitted(found: Walk) -> list[tuple[int, ...]]:
 
 def _check(limits: tuple[int, ...], detail: int, monkeypatch: pytest.MonkeyPatch, close: float | None) -> None:
     """Every set under the ceilings is drawn at both ends of its interval, with the chance that is named, and often."""
-    found = build_walk(np.array(limits), detail)
+    found = walk_beside_others(limits, detail)
     promised, under = mpmath.exp(-mpmath.mpf(found.log_bound())), sets_of(limits)
     for wanted in _admitted(found):
         if wanted not in under:
@@ -114,8 +120,9 @@ def test_sets_that_fewer_conditions_admit_are_drawn_in_vain(
     limits: tuple[int, ...], detail: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _check(limits, detail, monkeypatch, None)
-    assert len(_admitted(build_walk(np.array(limits), detail))) > len(sets_of(limits))
-    assert len(build_walk(np.array(limits), detail).blocks.sizes) <= len(build_walk(np.array(limits), 10).blocks.sizes)
+    assert len(_admitted(walk_beside_others(limits, detail))) > len(sets_of(limits))
+    rough, fine = (build_walks([np.array(limits)], each)[0].shared.blocks for each in (detail, 10))
+    assert len(rough.sizes) <= len(fine.sizes)
 
 
 @pytest.mark.further
@@ -131,7 +138,6 @@ def test_what_is_left_unlisted_is_drawn_as_often_as_promised(
     monkeypatch.setattr(walks, "_SPREADS", spread[0])
     monkeypatch.setattr(walks, "_MORE", spread[1])
     monkeypatch.setattr(walks, "_NEGLIGIBLE", negligible)
-    monkeypatch.setattr(walks, "_SHORT", 1)
     _check(limits, 10, monkeypatch, None)
 
 
@@ -142,7 +148,7 @@ def test_bounds_are_close_to_counts_of_many_sets() -> None:
             drawn = np.sort(generator.integers(0, spread + 1, k)) + np.arange(1, k + 1)
             steps = np.arange(1, k + 1) * (d // k)
             for limits in (np.minimum(drawn, d), np.maximum.accumulate(np.minimum(drawn, steps + spread))):
-                bound = mpmath.mpf(build_walk(np.maximum(limits, np.arange(1, k + 1)), k).log_bound())
+                bound = mpmath.mpf(walk_beside_others(np.maximum(limits, np.arange(1, k + 1)), k).log_bound())
                 with mpmath.workdps(40):
                     exact = mpmath.log(oracle.paths(np.maximum(limits, np.arange(1, k + 1)).tolist()))
                     assert exact <= bound <= exact + 1e-4
@@ -154,7 +160,7 @@ def test_convex_ceilings_do_not_drown_in_errors(k: int) -> None:
     """Ceilings i / (1 - i / 2 k), which all sets hug: errors that did not die out would exceed the bounds by far."""
     i = np.arange(1, k + 1)
     limits = np.maximum(np.floor(i / (1 - i / (1.2 * k))).astype(np.int64), i)
-    found = build_walk(limits, k)
+    found = walk_beside_others(limits, k)
     drawn = [found.draw_ranks(Streams(seed)) for seed in range(4)]
     for each in drawn:
         assert each is not None
@@ -184,26 +190,25 @@ def test_words_that_are_read_ahead_are_handed_out_once_and_in_turn() -> None:
 def test_weights_equal_binomials() -> None:
     """Listed weights against exact ones, their sums, and the bound on those that are not listed."""
     for limits in ((3, 5, 8, 11), (40, 60, 90), tuple(range(10, 400, 10))):
-        found = walks.build_blocks(np.array(limits), 100)
-        logs = mpmath.mpf(0)
-        with mpmath.workdps(40):
-            for (first, weights, total, other), b, c, z, a in zip(
-                found.weight_tables,
-                found.sizes.tolist(),
-                found.shares.tolist(),
-                found.tilts.tolist(),
-                found.modes.tolist(),
-                strict=True,
-            ):
-                unit = mpmath.binomial(b, a) * mpmath.mpf(z) ** (a - c)
-                logs += mpmath.log(unit)
-                exact = [mpmath.binomial(b, t) * mpmath.mpf(z) ** (t - c) / unit for t in range(b + 1)]
-                listed = exact[first : first + len(weights)]
-                for bound, weight in zip(weights.tolist(), listed, strict=False):
-                    assert weight <= bound <= weight * (1 + 1e-8) + 1e-250
-                assert sum(weights.tolist()) <= total
-                assert all(w <= other for t, w in enumerate(exact) if not first <= t < first + len(weights))
-            assert logs <= found.log_units() <= logs + 1e-6
+        many = walks.build_blocks([np.arange(1, len(limits) + 1), np.array(limits), np.array(limits) + 20], 100)
+        for column, bound in enumerate(many.log_units().tolist()):
+            logs = mpmath.mpf(0)
+            sizes, shares, tilts, modes = (
+                x[:, column].tolist() for x in (many.sizes, many.shares, many.tilts, many.modes)
+            )
+            assert sum(shares) == len(limits)
+            with mpmath.workdps(40):
+                for table, b, c, z, a in zip(many.weight_tables, sizes, shares, tilts, modes, strict=True):
+                    start, (weights, total, other) = int(table[0][column]), (x[..., column] for x in table[1:])
+                    unit = mpmath.binomial(b, a) * mpmath.mpf(z) ** (a - c)
+                    logs += mpmath.log(unit)
+                    exact = [mpmath.binomial(b, t) * mpmath.mpf(z) ** (t - c) / unit for t in range(b + 1)]
+                    listed = [*exact[start : start + len(weights)], *[0] * len(weights)]
+                    for upper, weight in zip(weights.tolist(), listed, strict=False):
+                        assert weight <= upper <= weight * (1 + 1e-8) + 1e-250
+                    assert sum(weights.tolist()) <= total
+                    assert all(w <= other for t, w in enumerate(exact) if not start <= t < start + len(weights))
+                assert logs <= bound <= logs + 1e-5
 
 
 # Rankings under ceilings: their number, and draws that are exactly uniform, over all their branches.

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import functools
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from heapq import heappop, heappush
 from itertools import accumulate, pairwise
 from math import ceil, inf, log2
 from typing import Any, NamedTuple, TypeAlias
@@ -28,15 +27,13 @@ from .ceilings import Paths, Rankings
 from .entropy import SYSTEM, Entropy, Indices
 from .ladder import SortedScores
 from .subsets import draw_below
-from .walks import Walk, build_walk
+from .walks import Walk, build_walks
 
 _LN2 = Fraction(0.6931471805599454)  # above ln 2 = 0.69314718055994530..., so that no layer ends too early
 _BITS_PER_NAT = 1.4426950408889634  # 1 / ln 2 rounded; the slack at its use covers the error
 _SPARE = 10  # the last layer, of all outputs, is proposed about once in 2^10 times
-_NEGLIGIBLE = 8  # layers lighter than about 2^-8 of the heaviest are not worth splitting or more detail
-_NARROW = 4  # weights in a layer differ by a factor of 16 at most, so that a good part of its proposals is accepted
-_COARSE = 64  # the same in the first detail, before it is known in which one they will be drawn
-_MANY = 4  # with each further 4 layers, narrow means one bit more: a rejected proposal costs less than a layer
+_NARROW = 4  # a layer weighs at most 16 times the outputs of the heaviest one, so a good part of proposals is accepted
+_COARSE = 64  # the same in bits in the first detail, before it is known in which one the layers will be drawn
 _FEW = 32  # sets of up to this size are counted exactly, which takes less time than a walk
 _DETAIL, _FINER = 2, 2  # sets: gaps between kept conditions, and the factor by which the next attempt is finer
 _CLOSE, _ANEW = 2.0, 8.0  # bits that a finer walk must gain to be worth its time: at first, and for all layers anew
@@ -87,13 +84,17 @@ class SelectionTask:
         """Whether the outputs under ceilings are counted exactly, so that detail does not apply."""
         return self.ordered or self.k <= _FEW
 
-    def build_layer(self, start: int, end: int, detail: int) -> Layer:
-        """Return the layer of all outputs with a loss up to end ln 2 scales."""
-        limit = self.rungs.difference_limit(_loss_from_bits(end) * self.scale)
-        outputs = _outputs_under_ceilings(self.rungs.rank_ceilings(self.k, limit), self.ordered, detail)  # [reached]
-        if limit < inf:
-            end = min(end, ceil(Fraction(limit) / (_loss_from_bits(1) * self.scale)))  # [no-later]
-        return Layer(start, end, limit, outputs, _log_size(outputs), detail)
+    def build_layers(self, spans: list[tuple[int, int]], detail: int) -> list[Layer]:
+        """Return for each (start, end) the layer of all outputs with a loss up to end ln 2 scales."""
+        limits = [self.rungs.difference_limit(_loss_from_bits(end) * self.scale) for _, end in spans]
+        ceilings = [self.rungs.rank_ceilings(self.k, limit) for limit in limits]
+        reached = _outputs_under_ceilings(ceilings, self.ordered, detail)  # [reached]
+        found = []
+        for (start, end), limit, outputs in zip(spans, limits, reached, strict=True):
+            if limit < inf:
+                end = min(end, ceil(Fraction(limit) / (_loss_from_bits(1) * self.scale)))  # [no-later]
+            found.append(Layer(start, end, limit, outputs, _log_size(outputs), detail))
+        return found
 
     def latest_end(self, end: int) -> int:
         """Return the last end with the same limit as this one; integers have few limits if the scale is small."""
@@ -101,12 +102,15 @@ class SelectionTask:
         following = end + 1 if isinstance(limit, float) else ceil((limit + 1) / (_loss_from_bits(1) * self.scale))
         return max(end, following - 1)  # [latest]
 
-    def refine_layer(self, layer: Layer, detail: int) -> Layer:
-        """Return the same layer in another detail."""
-        outputs = (
-            layer.outputs if self.is_counted_exactly else _outputs_under_ceilings(layer.outputs.ceilings, False, detail)
-        )
-        return layer._replace(outputs=outputs, log_size=_log_size(outputs), detail=detail)  # [same-layer]
+    def refine_layers(self, layers: list[Layer], detail: int) -> list[Layer]:
+        """Return the same layers in another detail."""
+        outputs: Sequence[Outputs] = [layer.outputs for layer in layers]
+        if not self.is_counted_exactly:
+            outputs = _outputs_under_ceilings([each.ceilings for each in outputs], False, detail)
+        return [
+            layer._replace(outputs=each, log_size=_log_size(each), detail=detail)  # [same-layer]
+            for layer, each in zip(layers, outputs, strict=True)
+        ]
 
 
 def draw_output(
@@ -176,66 +180,61 @@ def _attempt_draw(
 def build_layers(task: SelectionTask) -> list[Layer]:
     """Return nested layers: one that starts at a has the outputs with a loss up to b ln 2, with b the next start.
 
-    The first layer starts at 0; the last contains all outputs. Layers that may be heavy are narrow, and their sets are
-    found in detail.
+    The first layer starts at 0; the last contains all outputs. Sets of layers that may be heavy are found in detail,
+    and none of these layers is much heavier than the heaviest outputs.
     """
     last = _last_layer_start(task.rungs.candidate_count, task.k, task.ordered)
     everything = _all_outputs(task.rungs.candidate_count, task.k, task.ordered)
     rest = Layer(last, last, inf, everything, _log_size(everything), _DETAIL)  # [last-layer]
-    found = _split_heavy_layers(task, [task.build_layer(0, last, _DETAIL), rest], _DETAIL, _COARSE, _MANY)
+    found = _split_heavy_layers(task, [*task.build_layers([(0, last)], _DETAIL), rest], _DETAIL, _COARSE)
     known, detail = -1, _DETAIL  # no layer ends there
     while True:
-        top = max((layer for layer in found[:-1] if layer.detail == detail), key=lambda layer: layer.log_floor)
+        top = _heaviest_layer(layer for layer in found[:-1] if layer.detail == detail)
         fine = top if top.end == known else _refine_until_close(task, top, _CLOSE if known < 0 else _ANEW)
         if known >= 0 and fine is top:
             return found
         known, detail = fine.end, fine.detail
         found = [fine if layer is top else layer for layer in found]  # [finer-top]
-        found = _split_heavy_layers(task, found, detail, _NARROW, _MANY)
+        found = _split_heavy_layers(task, found, detail, _NARROW)
 
 
 def improve_layers(task: SelectionTask, found: list[Layer]) -> list[Layer]:
-    """Return the same layers in more detail, if more is possible, all of them narrow if they may be heavy."""
-    detail = max(layer.detail for layer in found)
-    return _split_heavy_layers(
-        task, found, detail * _FINER if detail < task.k else detail, _NARROW, inf
-    )  # [more-detail]
+    """Return the same layers, those that may be heavy in more detail if more is possible."""
+    detail, top = max(layer.detail for layer in found), _heaviest_layer(found[:-1])
+    if detail < task.k:
+        detail *= _FINER
+    (fine,) = task.refine_layers([top], detail)  # [more-detail]
+    return _split_heavy_layers(task, [fine if layer is top else layer for layer in found], detail, _NARROW)
 
 
 def _refine_until_close(task: SelectionTask, layer: Layer, gain: float) -> Layer:
     """Return the layer with sets in so much detail that twice as much makes it at most ``gain`` lighter."""
     if task.is_counted_exactly or layer.detail >= task.k:
         return layer
-    finer = task.refine_layer(layer, layer.detail * _FINER)
+    (finer,) = task.refine_layers([layer], layer.detail * _FINER)
     return layer if layer.log_size <= finer.log_size + gain else _refine_until_close(task, finer, gain)
 
 
-def _split_heavy_layers(task: SelectionTask, found: list[Layer], detail: int, narrow: int, many: float) -> list[Layer]:
-    """Return the same layers, with the heavy ones in at least this detail and split until they are narrow."""
-    kept, heaviest = [found[-1]], -inf
-    waiting: list[tuple[float, int, Layer]] = []
+def _split_heavy_layers(task: SelectionTask, found: list[Layer], detail: int, narrow: int) -> list[Layer]:
+    """Return the same layers, those that may be heavy in this detail, as one already is, and split until narrow."""
+    *kept, rest = found
+    while True:
+        kept.sort(key=lambda layer: layer.start)
+        most = max(layer.log_floor for layer in kept if layer.detail == detail) + narrow
+        coarse = [layer for layer in kept if layer.log_weight > most and layer.detail < detail]
+        wide = [layer for layer in kept if layer.log_weight > most and layer.detail == detail]
+        if not coarse and not wide:
+            return [*kept, rest]
+        middles = [min(task.latest_end((layer.start + layer.end) // 2), layer.end - 1) for layer in wide]
+        halves = [(layer.start, middle) for layer, middle in zip(wide, middles, strict=True)]
+        kept = [layer for layer in kept if layer.log_weight <= most]  # [light]
+        kept += task.refine_layers(coarse, detail)  # [finer]
+        kept += task.build_layers(halves, detail)  # [split]
+        kept += [layer._replace(start=middle) for layer, middle in zip(wide, middles, strict=True)]
 
-    def push_layer(layer: Layer) -> None:
-        nonlocal heaviest
-        heappush(waiting, (-layer.log_weight, layer.start, layer))
-        if layer.detail >= detail:
-            heaviest = max(heaviest, layer.log_floor)
 
-    for layer in found[:-1]:
-        push_layer(layer)
-    while waiting:
-        layer = heappop(waiting)[-1]
-        if layer.log_weight <= heaviest - _NEGLIGIBLE:  # [light]
-            kept.append(layer)
-        elif layer.detail < detail:
-            push_layer(task.refine_layer(layer, detail))  # [finer]
-        elif layer.end - layer.start <= narrow + len(kept) / many:  # [narrow]
-            kept.append(layer)
-        else:
-            middle = min(task.latest_end((layer.start + layer.end) // 2), layer.end - 1)
-            push_layer(task.build_layer(layer.start, middle, detail))  # [split]
-            push_layer(layer._replace(start=middle))
-    return sorted(kept, key=lambda layer: layer.start)
+def _heaviest_layer(layers: Iterable[Layer]) -> Layer:
+    return max(layers, key=lambda layer: layer.log_floor)
 
 
 @functools.lru_cache(maxsize=64)
@@ -245,13 +244,18 @@ def _last_layer_start(d: int, k: int, ordered: bool) -> int:
 
 
 def _all_outputs(d: int, k: int, ordered: bool) -> Outputs:
-    return _outputs_under_ceilings(np.full(k, d), ordered, _DETAIL)
+    (found,) = _outputs_under_ceilings([np.full(k, d)], ordered, _DETAIL)
+    return found
 
 
-def _outputs_under_ceilings(ceilings: Indices, ordered: bool, detail: int) -> Outputs:
+def _outputs_under_ceilings(ceilings: list[Indices], ordered: bool, detail: int) -> Sequence[Outputs]:
     if ordered:
-        return Rankings(ceilings)
-    return Paths(ceilings) if len(ceilings) <= _FEW else build_walk(ceilings, detail)  # [few]
+        return [Rankings(each) for each in ceilings]
+    return (
+        [Paths(each) for each in ceilings]
+        if not ceilings or len(ceilings[0]) <= _FEW
+        else build_walks(ceilings, detail)
+    )  # [few]
 
 
 def _log_size(outputs: Outputs) -> float:
