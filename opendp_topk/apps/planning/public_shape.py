@@ -16,7 +16,7 @@ from ...errors import ParameterError
 from ...sampling.distributions.events import Enclosure
 from ...spaces.domains import AtomDomain, VectorDomain
 from ...spaces.metrics import L01InfDistance
-from .options import given_options, named
+from .options import given_options, option_error
 from .plan import Plan
 from .question import ReleasePlan
 from .question_top_k import TopK
@@ -178,7 +178,7 @@ def simulate_coverage(ready: ReleasePlan, table: pl.LazyFrame, releases: int = S
 def _add_absent_items(items: list[Any], kind: type, n_candidates: int) -> list[Any]:
     """Return the items of a table, followed by others of this type up to the number of candidates."""
     if len(items) > n_candidates:
-        raise ParameterError(named("--like: the table has more items than --candidates: give the list, or a larger N"))
+        raise option_error("--like: the table has more items than --candidates: give the list, or a larger N")
     known = set(items)
     absent = (one for one in map(kind, itertools.count()) if one not in known)
     return [*items, *itertools.islice(absent, n_candidates - len(items))]
