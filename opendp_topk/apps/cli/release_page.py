@@ -93,8 +93,9 @@ def _render_items(record: ReleaseRecord) -> list[Markup]:
     short = asked.shortfall(record)
     enough = f"no further item was certain to have enough {record.counted_noun}"
     end = [el("p", f"It has {short} fewer than {record.k} items: {enough}.")] if short else []
-    combined = f"Each item is a combination of {record.mechanism['item']}."
-    several = [el("p", combined, class_="soft")] if isinstance(items[0], list) else []
+    several = []
+    if isinstance(items[0], list):
+        several.append(el("p", f"Each item is a combination of {record.mechanism['item']}.", class_="soft"))
     return [*several, *lists, *end, *_bar_legend(counts, near, record.counted_noun)]
 
 
