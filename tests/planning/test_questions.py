@@ -117,7 +117,7 @@ def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Pat
     counted = "Each has a noisy count of its whos." in found.record.asked.method(found.record)
     assert counted == (found.record.released.counts is not None)
     options = found.record.asked.record_options(found.record)
-    assert options.keys() - ASKED[kind].to_dict().keys() <= {"alpha", "keep", "max_rows", "mechanism", "step"}
+    assert options.keys() - ASKED[kind].to_dict().keys() <= {"keep", "max_rows", "mechanism", "step"}
     wrong, parts = tmp_path / "wrong.json", {"items": [["a", "b"]] * len(found.items)}
     for more, said in ((parts, "fit together"), ({"k": 10**400}, "beyond all floats"))[kind == "quantile" :]:
         wrong.write_text(json.dumps(fields | more), "utf-8")
