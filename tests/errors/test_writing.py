@@ -36,6 +36,8 @@ def test_a_file_is_replaced_only_if_that_is_said(tmp_path: Path) -> None:
     place.write_bytes(b"old")
     with pytest.raises(FileExistsError):
         write_atomically(place, b"new")
+    with DraftFile(place) as draft, pytest.raises(FileExistsError):
+        draft.publish()
     assert place.read_bytes() == b"old"
     write_atomically(place, b"new", replace=True)
     assert (place.read_bytes(), os.listdir(tmp_path)) == (b"new", ["a"])
@@ -58,8 +60,11 @@ def test_a_file_system_without_links_gets_the_file_too_and_still_replaces_none(
     def unsupported(*_: Any, **__: Any) -> None:
         raise OSError(errno.EOPNOTSUPP, "no hard links here")
 
+    flushed: list[int] = []
     monkeypatch.setattr(os, "link", unsupported)
+    monkeypatch.setattr(os, "fsync", lambda handle: flushed.append(os.fstat(handle).st_size))
     write_atomically(tmp_path / "a", b"text")
+    assert flushed == [4, 4], "the draft and the copy, whole"
     with pytest.raises(FileExistsError):
         write_atomically(tmp_path / "a", b"other")
     assert ((tmp_path / "a").read_bytes(), os.listdir(tmp_path)) == (b"text", ["a"])
@@ -81,7 +86,10 @@ def test_a_copy_that_fails_leaves_no_part_of_the_file(
         full.setattr(shutil, "copyfileobj", fails)
         with pytest.raises(type(error)):
             write_atomically(tmp_path / "a", b"text")
-    assert os.listdir(tmp_path) == []
+        assert os.listdir(tmp_path) == []
+        full.setattr(Path, "unlink", unsupported)
+        with pytest.raises(type(error)):
+            write_atomically(tmp_path / "b", b"text")
     write_atomically(tmp_path / "a", b"text")
     assert (tmp_path / "a").read_bytes() == b"text"
 
