@@ -133,4 +133,6 @@ def test_parameters_are_a_dictionary_of_their_own() -> None:
 def test_a_function_without_a_name_is_found_in_a_mapping() -> None:
     checks.require_names({"law": [math.log, partial(math.log, 2)]})
     for nameless in (lambda: 0, partial(lambda base: base, 2), partial(math.log, base=lambda: 0)):
-        raises_exactly(ParameterTypeError, lambda one=nameless: checks.require_names({"law": [one]}), "functions by name")
+        raises_exactly(
+            ParameterTypeError, lambda one=nameless: checks.require_names({"law": [one]}), "functions by name"
+        )
