@@ -11,6 +11,7 @@ from opendp_topk.errors import ProofError
 from opendp_topk.proof import latex, library
 from opendp_topk.proof.status import other_foundations, supporting_documents, supporting_statements
 from tests.concepts.sentinels import raises_exactly
+from tests.pages import reading_list
 
 BASE = r"""\begin{document}\precondition\relieson{ground}
 \begin{definition}\label{defined}See \relieson{defining}.\end{definition}
@@ -54,6 +55,26 @@ def test_a_whole_document_is_all_that_it_states(staged: Path) -> None:
     (staged / "base.tex").write_text(BASE.replace("[cost]{costs}", "{costs}"), encoding="utf-8")
     proof.clear_cache()
     assert "batches" in supporting_documents("base")
+
+
+def test_a_citation_that_is_added_is_in_the_reading_list(staged: Path) -> None:
+    before = {name: (labels, words) for name, labels, words in reading_list.read(("base", "privacy"))}
+    assert list(before).index("base") == 0 < list(before).index("costs") < list(before).index("deep")
+    assert before["costs"][0] == ["cost"]
+    assert "batches" not in before
+    planted = BASE.replace("[cost]{costs}", r"[cost]{costs} and \relieson[batches]{costs}")
+    (staged / "base.tex").write_text(planted, encoding="utf-8")
+    proof.clear_cache()
+    after = {name: (labels, words) for name, labels, words in reading_list.read(("base", "privacy"))}
+    assert after.keys() - before.keys() == {"batches"}
+    assert after["costs"] == (["batches", "cost"], before["costs"][1] + 2)  # "y" and what its proof cites
+
+
+def test_a_reviewer_of_the_default_reads_less_than_25_documents_and_30000_words() -> None:
+    found = reading_list.read()
+    assert found[0][0] == "measurements/report_noisy_top_k"
+    assert len(found) < 25
+    assert sum(words for *_, words in found) < 30_000
 
 
 def test_a_law_that_privacy_needs_carries_it(staged: Path) -> None:
