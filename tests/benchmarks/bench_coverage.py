@@ -5,8 +5,6 @@ choices at the scale that composed steps need, and the k most popular items by m
 greedy choices and the most popular items without noise. The seconds are those of reading and of all choices.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Real tables for docs/accuracy.md: counts of users by item and, if the rows are known, the items of each user."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import zipfile
@@ -31,7 +29,7 @@ class RealTable:
     pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     @classmethod
-    def from_pairs(cls, name: str, users: Any, items: Any) -> RealTable:
+    def from_pairs(cls, name: str, users: Any, items: Any) -> "RealTable":
         """The table of these rows; repeated rows count once."""
         _, by_user = np.unique(users, return_inverse=True)
         named, by_item = np.unique(items, return_inverse=True)

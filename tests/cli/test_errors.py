@@ -3,8 +3,6 @@
 It loads no more than it needs to answer.
 """
 
-from __future__ import annotations
-
 import inspect
 import os
 import re

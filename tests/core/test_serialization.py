@@ -1,7 +1,5 @@
 """JSON of a measurement names what this library builds, and nothing else."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from fractions import Fraction

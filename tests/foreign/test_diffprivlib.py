@@ -1,7 +1,5 @@
 """Faults of diffprivlib 0.6.6, found by the exact verifier; and its permute-and-flip under a cost that is too small."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Errors are drawn 800 times, and a mean is off by more than five standard errors with a probability of about 10^-6.
 """
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The golden cases hold; and what tells that they do not would tell."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A PostgreSQL server of the tests' own, from Debian's package, on loopback, in a folder that goes away with it."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os
@@ -40,7 +38,7 @@ class Server:
     ``kill`` ends it as a power failure would, ``start`` recovers it.
     """
 
-    def __init__(self, of: Server | None = None) -> None:
+    def __init__(self, of: "Server | None" = None) -> None:
         self.programs = programs()
         self.folder = Path(tempfile.mkdtemp(prefix="ledger-server-"))
         self.data = self.folder / "data"
@@ -64,7 +62,7 @@ class Server:
         os.chown(self.folder, user, -1)
         return user
 
-    def twin(self) -> Server:
+    def twin(self) -> "Server":
         """A standby of this server."""
         return Server(self)
 

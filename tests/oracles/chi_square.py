@@ -7,8 +7,6 @@ expected: cells that are expected fewer than 1000 times are judged one by one, b
 and enter Pearson's statistic in groups.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping
 from typing import Any

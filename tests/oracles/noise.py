@@ -1,7 +1,5 @@
 """Quantiles and distribution functions of the five noises and of others, from mpmath alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """What belongs to a pin: all that its region reaches, down to what another document answers for."""
 
-from __future__ import annotations
-
 import gc
 import shutil
 from pathlib import Path

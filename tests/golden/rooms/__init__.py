@@ -1,7 +1,5 @@
 """The rooms of the cases: what each holds is said at its top."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator
 

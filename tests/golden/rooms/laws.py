@@ -1,7 +1,5 @@
 """Exact laws of selections and of noisy counts on small inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """What is refused, and in which words: arguments of constructors, data, distances, and chains that do not fit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
