@@ -214,9 +214,7 @@ def close_and_silent(monkeypatch: pytest.MonkeyPatch, case: Case, runs: int, sam
 
 
 @pytest.mark.parametrize("case", QUICK, ids=named_case)
-def test_one_audit_tells_an_honest_claim_from_one_that_is_a_fifth_too_small(
-    monkeypatch: pytest.MonkeyPatch, case: Case
-) -> None:
+def test_one_audit_tells_a_true_claim_from_one_a_fifth_too_small(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
     close_and_silent(monkeypatch, case, 1, FEW_SAMPLES)
 
 

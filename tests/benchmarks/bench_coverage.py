@@ -23,7 +23,6 @@ RUNS = 5
 
 def reached(table: RealTable, items: Sequence[int]) -> int:
     """How many users have one of these items."""
-    assert table.pairs is not None
     users, held = table.pairs
     return len(np.unique(users[np.isin(held, items)]))
 
@@ -62,7 +61,6 @@ def main() -> None:
     print("| table | k | coverage | composed steps | most popular | coverage, most popular without noise | seconds |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for table in packaged_tables():
-        assert table.pairs is not None
         d, frame = len(table.counts), pl.DataFrame({"user": table.pairs[0], "item": table.pairs[1]})
         ranked = np.argsort(-table.counts, kind="stable").tolist()
         for k in (20, 200):

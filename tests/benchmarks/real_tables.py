@@ -38,7 +38,6 @@ class RealTable:
 
     def truncated(self, most: int, generator: np.random.Generator) -> Counts:
         """The counts if each user has at most ``most`` items, drawn uniformly."""
-        assert self.pairs is not None
         users, items = self.pairs
         order = np.lexsort((generator.random(len(users)), users))
         place = np.arange(len(users)) - np.searchsorted(users[order], users[order])

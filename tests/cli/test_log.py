@@ -106,9 +106,7 @@ def test_ctrl_c_leaves_the_terminal_in_order() -> None:
     assert interrupted.text_after_progress() == MESSAGE.strip()
 
 
-def test_without_a_terminal_there_is_no_progress(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_needs_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(show, "_PATIENCE", -1)
     with show.show_progress("releasing") as far:
         far("counting")

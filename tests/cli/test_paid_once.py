@@ -32,9 +32,7 @@ def records(ledger: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("out", ["w2.csv", None])
-def test_the_record_of_a_paid_release_is_kept_whatever_out_is(
-    command: Command, library: Library, ledger: Path, out: str | None
-) -> None:
+def test_paid_records_are_kept_for_any_out(command: Command, library: Library, ledger: Path, out: str | None) -> None:
     table = [] if out is None else ["--out", str(library.folder / out)]
     paid = library.release("--epsilon", 1, "--ledger", ledger, "--label", "May")
     done = command(*paid, *table)
@@ -47,9 +45,7 @@ def test_the_record_of_a_paid_release_is_kept_whatever_out_is(
     assert (again.code, tk.ledger.Ledger(ledger).count()) == (0, 1)
 
 
-def test_a_release_with_a_label_and_a_period_that_were_paid_for_is_refused(
-    command: Command, library: Library, ledger: Path
-) -> None:
+def test_a_release_with_a_paid_label_and_period_is_refused(command: Command, library: Library, ledger: Path) -> None:
     def paid(*more: str) -> Any:
         return command(*library.release("--epsilon", 0.5, "--ledger", ledger, *more))
 

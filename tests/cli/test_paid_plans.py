@@ -188,9 +188,7 @@ def test_every_way_is_paid_to_its_last_week(command: Command, here: Path) -> Non
         (("top-k", "--k", 5, *LISTED, "--epsilon", 2, "--delta", 1e-6, "--releases", 12), 3),
     ],
 )
-def test_other_questions_are_paid_to_their_last_week(
-    asked: tuple[object, ...], names: int, command: Command, here: Path
-) -> None:
+def test_others_are_paid_to_the_last_week(asked: tuple[object, ...], names: int, command: Command, here: Path) -> None:
     assert len(pay(command, here, asked)) == names
 
 
@@ -311,9 +309,7 @@ def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here:
         (("--epsilon", 1, "--delta", 1e-6, "--own-delta", 1e-6), "must have the metric of the ledger"),
     ],
 )
-def test_the_ledger_that_a_plan_needs_is_named(
-    command: Command, here: Path, budget: tuple[object, ...], said: str
-) -> None:
+def test_the_ledger_a_plan_needs_is_named(command: Command, here: Path, budget: tuple[object, ...], said: str) -> None:
     replaced = ("--neighbors", "replace", "--users", 2) if "metric" in said else ()
     asked = "--k", 2, "--candidates", 12, "--epsilon", 1, "--delta", 1e-6, "--releases", 2, *replaced
     assert command("plan", "top-k", *asked, "--out", "kept.json").code == 0
@@ -396,9 +392,7 @@ def test_each_way_ends_in_the_releases_that_it_pays_for(command: Command) -> Non
 
 
 @pytest.mark.further
-def test_what_is_left_of_a_ledger_is_told_way_by_way(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rest_of_a_ledger_is_told_by_way(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     book = tmp_path / "budget.ledger"
     budget = "--epsilon", 1, "--delta", 1e-6, "--own-delta", 1e-6

@@ -141,9 +141,7 @@ def test_bad_questions(command: Command) -> None:
 
 
 @pytest.mark.slow
-def test_a_pdf_without_tex_says_what_to_install(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_tex_it_says_what_to_install(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     result = command("proofs", "core/chaining", "--pdf", "--out", tmp_path)
     assert result.code == 1

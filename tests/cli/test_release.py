@@ -182,9 +182,7 @@ def test_a_process_prints_plain_text_in_any_encoding(library: Library) -> None:
 
 
 @pytest.mark.parametrize("verb", ["plan", "release"])
-def test_the_help_of_a_question_is_short_and_names_every_option(
-    command: Command, verb: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_is_short_and_names_every_option(command: Command, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within 48 lines of 80 columns, with an example at the end; ``--help-all`` explains each option."""
     monkeypatch.setenv("COLUMNS", "80")
     for kind in (one for one in question_kinds() if one != WRAPPED):

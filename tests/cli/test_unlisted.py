@@ -217,9 +217,7 @@ def test_the_plan_says_how_many_users_an_item_needs(command: Command) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_of_items_alone_is_paid_until_the_budget_is_spent(
-    command: Command, searches: Path, tmp_path: Path
-) -> None:
+def test_a_plan_of_items_is_paid_until_the_budget_is_spent(command: Command, searches: Path, tmp_path: Path) -> None:
     book, one = tmp_path / "budget.ledger", ("--max-items", 1)
     given = "--dataset", "searches", "--epsilon", 3, "--delta", 1e-6, "--own-delta", 5e-7, "--user", "who"
     assert command("ledger", "create", book, *given).code == 0
@@ -374,9 +372,7 @@ def test_the_number_of_others(command: Command, library: Library) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [("--epsilon", 1), ("--rho", 0.1)])
 @pytest.mark.parametrize("listed", [("top-k", "--candidates", 50), ("unknown-domain", "--delta", 1e-8)])
-def test_a_plan_with_others_leaves_a_tenth(
-    command: Command, target: tuple[str, float], listed: tuple[object, ...]
-) -> None:
+def test_with_others_a_tenth_is_left(command: Command, target: tuple[str, float], listed: tuple[object, ...]) -> None:
     result = command("plan", *listed, "--k", 3, *target, "--other")
     assert f"= {target[1] * 0.9:.2g}" in result.field("cost")
     assert f"= {Fraction(str(target[1])) / 10 * 1.0:g} more" in result.field("other")

@@ -84,8 +84,7 @@ def stated() -> tk.Measurement:
 
 
 @pytest.mark.parametrize(
-    "built",
-    [dataclasses.replace(top(), privacy_map=lambda d: d), tk.then_laplace(PURE, scale=1), mended(), stated()],
+    "built", [dataclasses.replace(top(), privacy_map=lambda d: d), tk.then_laplace(PURE, scale=1), mended(), stated()]
 )
 def test_what_no_constructor_made_is_not_written(built: Any) -> None:
     with pytest.raises(tk.errors.ParameterTypeError, match="unchanged result of a constructor"):

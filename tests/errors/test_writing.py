@@ -52,9 +52,7 @@ def test_a_failure_leaves_nothing(tmp_path: Path, replace: bool, monkeypatch: py
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_system_without_links_gets_the_file_too_and_still_replaces_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_links_the_file_is_written_and_none_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unsupported(*_: Any, **__: Any) -> None:
         raise OSError(errno.EOPNOTSUPP, "no hard links here")
 
@@ -66,9 +64,7 @@ def test_a_file_system_without_links_gets_the_file_too_and_still_replaces_none(
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "no space"), KeyboardInterrupt()])
-def test_a_copy_that_fails_leaves_no_part_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
-) -> None:
+def test_a_failed_copy_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def unsupported(*_: Any, **__: Any) -> None:
         raise OSError(errno.EOPNOTSUPP, "no hard links here")
 
@@ -225,9 +221,7 @@ def test_an_interrupt_leaves_no_draft_at_any_line(tmp_path: Path, kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["draft", "record"])
-def test_an_interrupt_leaves_no_draft_between_two_calls(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_between_calls_leaves_no_draft(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file exists, and its name is not known to anybody yet."""
 
     def pressed(*_: Any) -> Any:

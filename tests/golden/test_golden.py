@@ -116,9 +116,7 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return values
 
 
-def test_what_changed_is_told_and_recorded_with_a_reason_alone(
-    room: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_changes_are_told_and_recorded_with_a_reason(room: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--check"]) == 1
     assert "new: a map" in capsys.readouterr().out
     assert command.main(["--write"]) == 0

@@ -103,7 +103,6 @@ class Server:
 
     def fast(self) -> None:
         """End it as ``pg_ctl stop -m fast`` does: connections are closed, and what is in memory is written."""
-        assert self.process is not None
         self.process.send_signal(signal.SIGINT)
         self.process.wait()
 
@@ -113,7 +112,6 @@ class Server:
 
     def stop(self) -> None:
         """End it as ``pg_ctl stop -m immediate`` does: at once, without writing what is in memory."""
-        assert self.process is not None
         self.process.send_signal(signal.SIGQUIT)
         self.process.wait()
 

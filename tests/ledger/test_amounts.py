@@ -48,7 +48,6 @@ def renyi_delta(rho: Any, epsilon: Any) -> Any:
 def test_the_limit_keeps_the_budget_and_wastes_little(epsilon: Any, delta: str) -> None:
     account = open_account(PROFILE, (epsilon, delta), Fraction(delta) / 2)
     rho, own, pure, divergence = account.limit
-    assert account.order is not None
     assert divergence == rho * account.order
     promised, at = account.budget
     with mpmath.workdps(40):
@@ -198,7 +197,6 @@ def test_next_to_nothing_is_nothing(path: Path) -> None:
 def test_a_charge_is_the_loss_or_hardly_more(scale: Any) -> None:
     exact = 1 / Fraction(scale)
     (charged,) = loss_to_amount(PURE, top(PURE, scale).map(1)) or (None,)
-    assert charged is not None
     assert exact <= charged <= exact * (1 + Fraction(1, 2**50))
     assert charged <= Fraction(top(PURE, scale).map(1)), "never more than the float"
 

@@ -159,9 +159,7 @@ def test_a_conversation_survives_its_process_and_is_one_in_all(connect: str, led
     assert ledger.verify() == []
 
 
-def test_a_step_elsewhere_just_before_a_debit_counts(
-    connect: str, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_before_a_debit_counts(connect: str, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the first look at the ledger and the lock."""
     talk = ledger.conversation([1, 2], budget="0.5")
     with tk.ledger.Ledger(connect) as other:

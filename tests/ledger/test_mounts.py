@@ -35,9 +35,7 @@ def on(kind: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", DOUBTED)
-def test_a_kind_that_is_not_relied_on_is_refused_unless_it_is_named(
-    path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kind_not_relied_on_is_refused_unless_named(path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     on(kind, monkeypatch)
     raises_exactly(
         tk.errors.LedgerError, lambda: new(path, 4), f"its file system is {kind}", f"accept_file_system='{kind}'"
@@ -61,9 +59,7 @@ def test_others_are_not(path: Path, kind: str | None, monkeypatch: pytest.Monkey
     )
 
 
-def test_a_ledger_that_came_to_lie_there_is_read_and_takes_debits_once_it_is_accepted(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_moved_ledger_is_read_and_takes_debits_once_accepted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new(path, 4).close()
     on("overlay", monkeypatch)
     drawn: list[int] = []
@@ -162,9 +158,7 @@ done
      (BELOW_A_ROOT, "unknown", "", 2), (BELOW_A_ROOT, "unknown", "unknown", 2)],
     ids=["two of one folder", "two, accepted", "of a folder on a disk", "below a root", "below a root, accepted"],
 )  # fmt: skip
-def test_overlays_release_nothing_unless_it_is_accepted(
-    path: Path, script: str, kind: str, accept: str, mounts_made: int
-) -> None:
+def test_overlays_release_nothing_by_default(path: Path, script: str, kind: str, accept: str, mounts_made: int) -> None:
     """Stated, each of two releases the whole budget, which is what the error says of such mounts.
 
     Files may have the device of the folder below, and the table of mounts may have no line of a mount point outside of
@@ -181,9 +175,7 @@ def test_overlays_release_nothing_unless_it_is_accepted(
 
 
 @pytest.mark.parametrize("table", ["", "20 1 0:5 / / rw - ext4 none rw"])
-def test_a_file_that_the_table_of_mounts_does_not_list_is_refused_unless_that_is_stated(
-    path: Path, table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unlisted_file_is_refused_unless_stated(path: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mounts, "file_system_kind", KIND_OF)
     monkeypatch.setattr(mounts, "_read_proc_file", lambda name: table if "mountinfo" in name else "mnt_id: 7")
     raises_exactly(

@@ -127,9 +127,7 @@ TABLES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", TABLES)
-def test_a_table_that_is_none_of_a_ledger_takes_no_debit_and_is_not_opened(
-    server: Server, schema: str, change: str
-) -> None:
+def test_a_table_of_no_ledger_takes_no_debit_and_is_not_opened(server: Server, schema: str, change: str) -> None:
     statements, says = TABLES[change]
     address = server.address(f"{schema}/one")
     ledger = new(address, 3)

@@ -114,9 +114,7 @@ def test_what_a_crash_takes_back_is_read_again(losing: Server, address: str, wha
 
 
 @pytest.mark.slow
-def test_pages_of_records_from_before_and_after_a_crash_are_not_joined(
-    losing: Server, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_across_a_crash_are_not_joined(losing: Server, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page may end with a record that is lost then, whose number a draw has when the next page is read."""
     monkeypatch.setattr(postgres, "_PAGE", 1)
     ledger = tk.ledger.Ledger(address)
@@ -139,9 +137,7 @@ HEADS: dict[str, Callable[[tk.ledger.Ledger], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", HEADS)
-def test_a_head_that_is_taken_while_others_write_stays_true_after_a_crash(
-    losing: Server, address: str, how: str
-) -> None:
+def test_a_head_taken_while_others_write_stays_true_after_a_crash(losing: Server, address: str, how: str) -> None:
     ledger, other = tk.ledger.Ledger(address), tk.ledger.Ledger(address)
     reserved, log = other.reserve(cost=1), ledger._journal.log
     real = log.sync_records

@@ -151,9 +151,7 @@ def test_gamma_weighs_the_least_score_inside(gamma: Fraction, noise: str) -> Non
 @pytest.mark.quick(noise="Gumbel()", utility="margin")
 @pytest.mark.parametrize("utility", ["margin", "distance"])
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
-def test_many_releases_at_once_follow_the_law_where_subsets_are_not_listed(
-    noise: Any, utility: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_releases_follow_the_unlisted_law(noise: Any, utility: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listed, "draw_listed_subsets", lambda *_, **__: None)
     options = {"k": 2, "scale": Fraction(3, 2), "gamma": Fraction(1, 4), "utility": utility, "noise": noise}
     drawn = build(None, tk.LInfDistance(), tk.MaxDivergence(), optimize="min", **options)

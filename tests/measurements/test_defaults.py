@@ -111,9 +111,7 @@ def loss_of_exact_winners(measure: tk.Measure, counts: Any, k: int, **options: A
 @pytest.mark.parametrize("k", [5, 10])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
-def test_no_option_of_canonical_top_k_costs_much_less_for_the_exact_winners(
-    measure: tk.Measure, shape: str, k: int
-) -> None:
+def test_no_option_of_canonical_top_k_costs_far_less_for_exact_winners(measure: tk.Measure, shape: str, k: int) -> None:
     mine = loss_of_exact_winners(measure, SHAPES[shape], k)
     for option in NOISES[:2]:
         for gamma in (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), 1):

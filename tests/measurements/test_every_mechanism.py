@@ -201,9 +201,7 @@ def winners(release: Any) -> Any:
 
 
 @EVERY
-def test_bad_scores_are_refused_before_anything_is_drawn(
-    name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_scores_draw_nothing(name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.urandom", lambda n: pytest.fail("randomness was drawn"))
     kind, grid = (int if name == "make_noisy_histogram" else float), {"granularity": 1} if name in ON_A_GRID else {}
     cases: list[tuple[Any, type[Exception], str]] = [
@@ -542,9 +540,7 @@ def again_and_again(release: Callable[[], Any]) -> None:
 @pytest.mark.quick(kind=("zeros", "a period of 29", "one byte too few"))
 @pytest.mark.parametrize("kind", AT_ONCE)
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_source_that_is_plainly_broken_ends_the_first_read(
-    release: str, kind: str, broken: Callable[[Source], list[int]]
-) -> None:
+def test_a_broken_source_ends_the_first_read(release: str, kind: str, broken: Callable[[Source], list[int]]) -> None:
     asked = broken(AT_ONCE[kind])
     with pytest.raises(PlatformError, match="source of randomness"):
         RELEASES[release]()
@@ -554,9 +550,7 @@ def test_a_source_that_is_plainly_broken_ends_the_first_read(
 @pytest.mark.quick(kind="the same for the same question")
 @pytest.mark.parametrize("kind", SOON)
 @pytest.mark.parametrize("release", RELEASES)
-def test_other_sources_that_repeat_themselves_are_noticed_after_few_reads(
-    release: str, kind: str, broken: Callable[[Source], list[int]]
-) -> None:
+def test_repeating_sources_are_noticed_soon(release: str, kind: str, broken: Callable[[Source], list[int]]) -> None:
     broken(SOON[kind]())
     with pytest.raises(PlatformError, match="returned repeated values"):
         again_and_again(RELEASES[release])
@@ -573,9 +567,7 @@ def noticed(release: Callable[[], Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
-def test_whatever_a_constructor_builds_draws_nothing_or_tells_of_the_source(
-    name: str, broken: Callable[[Source], list[int]]
-) -> None:
+def test_every_constructor_draws_nothing_or_tells_of_a_source(name: str, broken: Callable[[Source], list[int]]) -> None:
     for specimen in specimens_of(name):
         for source in (AT_ONCE["zeros"], AT_ONCE["one byte too few"], SOON["the same for the same question"]()):
             asked = broken(source)

@@ -300,9 +300,7 @@ def test_integers_move_by_whole_numbers() -> None:
         (np.array([2**70, 7], dtype=object), np.array([-(2**70), 0], dtype=object), [0, 7], np.int64),
     ],
 )
-def test_integer_sums_are_exact_and_int64_wherever_all_fit(
-    scores: np.ndarray, noise: np.ndarray, sums: list[int], kind: type
-) -> None:
+def test_integer_sums_are_exact_and_int64(scores: np.ndarray, noise: np.ndarray, sums: list[int], kind: type) -> None:
     found = INTEGERS.add_noise(scores, noise)
     assert found.dtype == kind
     assert found.tolist() == sums

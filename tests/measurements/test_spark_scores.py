@@ -239,9 +239,7 @@ def killed(folder: Path, attempts: int, ended: Event) -> tuple[int, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attempts", [1, ATTEMPTS], ids=["once", "for good"])
-def test_a_worker_is_killed_during_a_release(
-    spark: Any, attempts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_dies_in_a_release(spark: Any, attempts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed once, its task is done again and one release comes out; killed each time, none; it is paid for once."""
     monkeypatch.setattr(_in_parts, "require_determinate", lambda frame: None)
     scores = framed(spark, [(i, 10 * i) for i in range(40)], "item long, score long", 4)

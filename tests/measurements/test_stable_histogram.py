@@ -83,9 +83,7 @@ def _items(table: dict[str, int], noise: str = "laplace") -> dict[Any, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["add_remove", "replace"])
 @pytest.mark.parametrize(("scale", "level"), [(Fraction(1), 3), (Fraction(2), 2), (Fraction(1, 2), 4)])
-def test_no_pair_of_tables_exceeds_the_map_and_both_numbers_are_attained(
-    scale: Fraction, level: int, kind: str
-) -> None:
+def test_no_pair_exceeds_the_map_and_both_numbers_are_attained(scale: Fraction, level: int, kind: str) -> None:
     with mpmath.workdps(45):
         laws = {h: law(h, scale, level) for h in itertools.product(range(4), repeat=2)}
     for most in (1, 2):
@@ -277,9 +275,7 @@ def responses(n: int, h: float, epsilon: float) -> float:
 @pytest.mark.parametrize(
     ("most", "scale", "monotonic"), [(3, 2, True), (10, 10, True), (10, 10, False), (100, 50, True)]
 )
-def test_the_curve_of_laplace_noise_is_that_of_as_many_counts_as_a_user_moves(
-    most: int, scale: int, monotonic: bool
-) -> None:
+def test_the_laplace_curve_is_that_of_as_many_counts_as_a_user_moves(most: int, scale: int, monotonic: bool) -> None:
     """Curves within 1 per cent of the exact ones; a rho smaller by 1 per mille is refuted, far above the threshold."""
     options = {"scale": scale, "threshold": 60 * scale, "monotonic": monotonic}
     curve, (rho, lost) = build(PROFILE, most, **options).map(1), build(ZCDP, most, **options).map(1)

@@ -50,9 +50,7 @@ def dearest(costs: list[Fraction], groups: int, most: int) -> Fraction:
 @pytest.mark.parametrize(("groups", "most"), [(3, 1), (3, 2), (2, 3)])
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
 @pytest.mark.parametrize("users", [1, 2, 3])
-def test_the_price_is_that_of_the_dearest_way_to_touch_groups(
-    users: int, neighbors: str, groups: int, most: int
-) -> None:
+def test_the_price_is_of_the_dearest_way_to_touch_groups(users: int, neighbors: str, groups: int, most: int) -> None:
     """For d users a list costs k d / scale of epsilon, and Gaussian noise on all counts d^2 / 2 scale^2 of rho."""
     whom, target = UserUnit(neighbors, users), Fraction(1, 2)
     moved = users * (2 if neighbors == "replace" else 1)
@@ -73,9 +71,7 @@ def test_the_price_is_that_of_the_dearest_way_to_touch_groups(
 
 @pytest.mark.parametrize("measure", [PURE, RHO, tk.PrivacyProfile()], ids=repr)
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
-def test_the_search_is_by_the_map_of_the_whole_partition(
-    neighbors: str, measure: tk.Measure, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_search_is_by_the_whole_map(neighbors: str, measure: tk.Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Callable[[float], Measurement]] = []
     monkeypatch.setattr(planning_groups, "least_scale", lambda make, *_: found.append(make) or make(2.0))
     for groups, most in itertools.product(range(1, 5), repeat=2):
@@ -110,7 +106,6 @@ def test_what_is_promised_holds_in_all_groups_at_once() -> None:
     found = plan_query(query(Budget(PURE, 1), groups=groups, k=1))
     scale = found.measurement.parameters["each_group"]["scale"]
     within = plan_guarantees(found)["accuracy"].within_users
-    assert within is not None
     assert 1 - (1 - failing(within + 1, scale)) ** groups <= alpha
     alone = next(lead for lead in itertools.count() if failing(lead, scale) <= alpha)
     assert 1 - (1 - failing(alone, scale)) ** groups > alpha

@@ -87,7 +87,6 @@ def test_what_is_promised_of_ranks_is_what_the_scores_say() -> None:
         own, tight = columns(quantile, (0, 3)), False
         plan = plan_of(own, Budget(tk.MaxDivergence(), 2.0 * quantile.denominator))
         shares = WORDS.search(plan.query.task.accuracy_guarantees(plan)["accuracy"].words)
-        assert shares is not None
         below, reach, above, _ = map(Fraction, shares.groups())
         bound = plan.measurement.accuracy(4, 0.05)
         scores = own.score_transformation("add_remove", None)
@@ -149,7 +148,6 @@ def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int
         beta = plan.scale * math.log(3 * (bounds[1] - bounds[0] + 1) * places / 0.05)
         promise = plan.query.task.accuracy_guarantees(plan)["accuracy"]
         found = SEVERAL.search(promise.words)
-        assert found is not None
         assert float(found[1]) == pytest.approx(1.5 * beta + 0.5, rel=1e-5)
         assert Fraction(found[1]) >= Fraction(plan.measurement.accuracy(own.n_candidates, 0.05))
         assert (int(found[2]), int(found[3]), promise.within_users) == (1, places, None)

@@ -252,9 +252,7 @@ def test_a_quote_is_three_words_of_the_document_or_a_tag_that_it_cites(house: Pa
         assert is_quoted("inner/quoted", quote) == quoted, quote
 
 
-def test_the_command_lists_what_is_wrong_in_the_documents_that_are_named_or_in_all(
-    house: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_lists_faults_of_documents_named_or_of_all(house: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(house / "proofs/inner/other.tex", "\\relieson{inner/nowhere}\nText.\n\\pin{sum}{0123456789abcdef}\n")
     for named in (["inner/other"], ["inner/sums", "inner/other"], []):
         assert form.main(named) == 1

@@ -136,9 +136,7 @@ def test_for_the_room_that_reads_pins_tests_of_pins_count(toy: Mutation, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_test_that_does_not_end_leaves_the_fault_to_others(
-    toy: Mutation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_test_leaves_it_to_others(toy: Mutation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "_LONG", 8.0)
     assert not toy.outcome(WRONG).hung
     waits = "from opendp_topk.room.thing import twice\ndef test_first():\n    while twice(3) != 6:\n        pass\n"

@@ -57,9 +57,7 @@ def test_the_table_names_documents_statements_regions_and_tags_that_exist() -> N
         (r"\coderow{odds}", r"\coderow{steps}", "two rows steps"),
     ],
 )
-def test_a_row_that_leads_nowhere_is_noticed(
-    old: str, new: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dead_row_is_noticed(old: str, new: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "proofs"
     shutil.copytree(library.documents_folder(), place, ignore=shutil.ignore_patterns("machine"))
     assert old in TEXT
@@ -360,5 +358,4 @@ def test_it_builds_on_at_most_ten_pages_without_warnings(tmp_path: Path, monkeyp
     (log,) = logs
     assert re.findall(r"^(?:Overfull|.*Warning:).*$", log, re.MULTILINE) == []
     pages = re.search(r"Output written on document\.pdf \((\d+) pages", log)
-    assert pages is not None
     assert 5 <= int(pages[1]) <= 10

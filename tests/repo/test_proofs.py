@@ -283,7 +283,6 @@ def test_several_documents_in_one_command(copy: Path) -> None:
     form.main([*RENEWED, "--repin", "spaces/domains", "[not-empty]", "array.size <= 0"])
     assert form.problems("spaces/domains") == form.problems("spaces/range_distance") == []
     line = proof.last_review("spaces/domains")
-    assert line is not None
     assert (line.by, line.checked, line.against) == ("Ada", "[not-empty]", "array.size <= 0")
 
 

@@ -111,9 +111,7 @@ def test_levels_of_many_candidates_follow_their_law(scale: Fraction, ordered: bo
 
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("scores", "k", "scale"), [*CASES, (list(range(0, 900, 100)), 3, Fraction(7))])
-def test_layers_hold_what_they_say_and_their_shares_bound_weights(
-    scores: list[Any], k: int, scale: Fraction, ordered: bool
-) -> None:
+def test_layers_are_right_and_shares_bound_weights(scores: list[Any], k: int, scale: Fraction, ordered: bool) -> None:
     nested = joint.build_layers(joint.SelectionTask(sort_scores(np.asarray(scores), 1), scale, k, ordered))
     starts, limits = [layer.start for layer in nested], [layer.limit for layer in nested]
     shares = list(map(Fraction, joint._proposal_shares(starts)))
@@ -157,7 +155,6 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
 
         def draw_ranks(self, entropy: Any) -> Any:
             drawn = self._plain.draw_ranks(entropy)
-            assert drawn is not None
             proposals.append((self.ceilings.tobytes(), drawn[0], Fraction(drawn[1])))
             return drawn
 
@@ -324,9 +321,7 @@ def test_few_proposals_are_in_vain_where_a_rough_walk_finds_far_too_many_sets(mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ordered", [True, False])
-def test_levels_follow_their_law_if_each_proposal_in_vain_makes_other_layers(
-    ordered: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_levels_follow_their_law_if_each_failure_makes_layers(ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"_PATIENCE": 1, "_DETAIL": 1, "_CLOSE": 1000.0, "_NARROW": 40, "_FEW": 0}.items():
         monkeypatch.setattr(joint, name, value)
     calls, plain = [], joint.improve_layers

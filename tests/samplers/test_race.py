@@ -144,9 +144,7 @@ def test_repetition_is_noticed_at_the_default_precision() -> None:
 
 @pytest.mark.parametrize("failure", [OSError("no entropy"), NotImplementedError()], ids=repr)
 @pytest.mark.parametrize("d", [3, 300, 5 * 4096])
-def test_nothing_is_released_where_the_system_has_no_randomness(
-    failure: Exception, d: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_released_without_randomness(failure: Exception, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: int) -> bytes:
         raise failure
 
@@ -432,9 +430,7 @@ def _typed(shape: str, dtype: Any) -> Any:
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.float16, np.float32])
-def test_the_type_of_the_scores_changes_no_winner(
-    dtype: Any, shape: str, sign: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_dtype_changes_no_winner(dtype: Any, shape: str, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
     narrow = _typed(shape, dtype)
     wide = narrow.astype({"i": np.int64, "u": np.uint64, "f": np.float64}[narrow.dtype.kind])
     domain = tk.VectorDomain(tk.AtomDomain(float if narrow.dtype.kind == "f" else int))

@@ -229,7 +229,6 @@ def test_rho_is_the_least_that_is_known(pure: Fraction, width: Fraction) -> None
     ):
         assert (cost.pure, cost.width, cost.steps) == (pure, width, None)
         exact = min(other, rhos.of_range(Fraction(width)))
-        assert cost.rho is not None
         assert exact <= cost.rho <= exact * (1 + Fraction(1, 2**99))
 
 

@@ -32,7 +32,6 @@ def _scores(dtype: Any, seed: int = 0) -> Any:
 def test_a_survey_has_the_best_of_each_group_in_the_type_of_the_scores(dtype: Any, sign: int) -> None:
     scores = _scores(dtype)
     seen = find_block_maxima(FLOATS if scores.dtype.kind == "f" else INTEGERS, scores, sign)
-    assert seen is not None
     assert seen.values is scores
     assert (seen.sign, len(seen), seen.best.dtype) == (sign, D, scores.dtype)
     groups = [scores[start : start + GROUP].tolist() for start in range(0, D, GROUP)]

@@ -121,7 +121,6 @@ def test_the_example_is_red_and_green_and_a_failure_is_replayed(tmp_path: Path) 
     for fact in ("input: (", "neighbour: (", "event: the release is", "of 10000 times"):
         assert fact in said
     wanted = re.search(r'pytest "[^"]*::(\w+)" --dp-replay', said)
-    assert wanted is not None
     code, again = run(folder, "--dp-replay", "-k", wanted[1])
     assert code == 1
     assert "with probability at most 1e-09" in again

@@ -168,7 +168,6 @@ def test_sums_by_key_move_by_steps_of_users(kind: str, monotonic: bool) -> None:
     ups, downs = {1: (4, 0), 2: (8, 0)}, {1: (4, 4), 2: (8, 8)}
     needed = downs if kind == "replace" else ups
     metric = link.output_metric
-    assert isinstance(metric, tk.KeyedCountDistance)
     for d, (up, down) in needed.items():
         assert link.map(d) == (2 * d if monotonic and kind == "replace" else d)
         assert metric.moved_one_way(link.map(d), 99) >= d, "as many keys as users may come"

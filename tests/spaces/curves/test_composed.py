@@ -117,9 +117,7 @@ def test_below_all_losses_the_curve_is_that_of_the_least() -> None:
 
 
 @pytest.mark.parametrize(("steps", "said"), [(2, False), (24, True)])
-def test_steps_that_surely_lose_more_than_is_in_use_take_no_grid(
-    steps: int, said: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_losing_more_than_is_in_use_take_no_grid(steps: int, said: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Losses are 20 next to always: of two there may be a use, and of 24 there is none."""
     asked: list[Any] = []
     monkeypatch.setattr(
