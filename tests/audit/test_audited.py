@@ -17,6 +17,7 @@ import opendp_topk as tk
 from opendp_topk.apps.audit import report as verdicts
 from opendp_topk.apps.audit.audited import audit_pair
 from opendp_topk.apps.audit.html.report import render_audit
+from opendp_topk.errors import ParameterError
 from tests.concepts.sentinels import raises_exactly
 
 from .pages import read
@@ -81,9 +82,7 @@ def test_a_pair_is_audited_anew_and_told_as_it_was() -> None:
     anew = audit_pair(best, json.loads(json.dumps(made.pair)), epsilon=1.0, samples=400)
     assert (anew.verdict, anew.pair, anew.lines[3:5]) == ("refuted", made.pair, made.lines[3:5])
     for wrong in (2, -1, [[0.0]], [[0.0], []], "0", None):
-        raises_exactly(
-            tk.errors.ParameterError, partial(audit_pair, best, wrong, pairs=pairs, epsilon=1.0), "pair must be"
-        )
+        raises_exactly(ParameterError, partial(audit_pair, best, wrong, pairs=pairs, epsilon=1.0), "pair must be")
 
 
 def test_a_page_has_a_bar_and_a_number_for_each_side_of_a_release() -> None:
@@ -198,7 +197,7 @@ def test_what_is_no_claim() -> None:
         ({"epsilon": 1, "pairs": []}, "pairs must contain"),
     )
     for wrong, match in wrongs:
-        raises_exactly(tk.errors.ParameterError, partial(tk.audit.audit_claim, constant, **wrong), match)
+        raises_exactly(ParameterError, partial(tk.audit.audit_claim, constant, **wrong), match)
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ from opendp_topk.apps.audit.neighbours import (
     vary_pair,
     worst_edges,
 )
+from opendp_topk.errors import ParameterError, ParameterTypeError
 from tests.concepts.sentinels import raises_exactly
 
 METRICS = [tk.LInfDistance(), tk.LInfDistance(monotonic=True), tk.RangeDistance(), tk.L1Distance(), tk.L2Distance()]
@@ -131,9 +132,7 @@ def test_within_is_exact() -> None:
     assert is_within_distance(two_of_three, (0, 0, 0), (1, 0, 1), Fraction(1))
     assert not is_within_distance(two_of_three, (0, 0, 0), (1, 1, 1), Fraction(1))
     raises_exactly(
-        tk.errors.ParameterError,
-        lambda: is_within_distance(tk.UserDistance(), (0,), (0,), Fraction(1)),
-        "pairs must be given",
+        ParameterError, lambda: is_within_distance(tk.UserDistance(), (0,), (0,), Fraction(1)), "pairs must be given"
     )
 
 
@@ -237,12 +236,10 @@ def test_what_makes_no_pairs() -> None:
         (lambda: tk.audit.table_pairs(pl.DataFrame({"u": [1]}), user=np.array(["u", "v"])), "column"),  # type: ignore[arg-type]
         (lambda: tk.audit.table_pairs(pl.DataFrame({"u": []})), "row"),
     ):
-        raises_exactly(tk.errors.ParameterError, call, word)
-    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.audit.table_pairs([1, 2]), "data frame")
+        raises_exactly(ParameterError, call, word)
+    raises_exactly(ParameterTypeError, lambda: tk.audit.table_pairs([1, 2]), "data frame")
     for records in (3, "ab", b"ab", iter([1, 2]), np.array(3)):
-        raises_exactly(
-            tk.errors.ParameterTypeError, lambda one=records: tk.audit.record_pairs(one), "a list of records"
-        )
+        raises_exactly(ParameterTypeError, lambda one=records: tk.audit.record_pairs(one), "a list of records")
 
 
 def test_the_search_of_edges_draws_at_most_as_much_as_it_is_given() -> None:

@@ -13,6 +13,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.audit import blackbox as draws
 from opendp_topk.apps.audit.blackbox import clopper_pearson_lower, clopper_pearson_upper
+from opendp_topk.errors import ParameterError, ParameterTypeError
 
 from ..concepts.sentinels import raises_exactly
 
@@ -119,19 +120,17 @@ def test_measurements_are_called_one_by_one(clock: Clock) -> None:
 
 def test_what_cannot_be_timed_is_refused() -> None:
     raises_exactly(
-        tk.errors.ParameterError,
+        ParameterError,
         lambda: tk.audit.estimate(len, [1], [2], samples=100, timed=True, batched=True),
         "timed requires single calls",
     )
     for measure in (tk.RangeDivergence(), tk.ZeroConcentratedDivergence()):
         raises_exactly(
-            tk.errors.ParameterError,
+            ParameterError,
             lambda measure=measure: tk.audit.estimate(len, [1], [2], samples=100, timed=True, measure=measure),
             "timed requires a claim of epsilon and delta",
         )
-    raises_exactly(
-        tk.errors.ParameterTypeError, lambda: tk.audit.estimate(len, [1], [2], samples=100, timed=1), "timed must be"
-    )
+    raises_exactly(ParameterTypeError, lambda: tk.audit.estimate(len, [1], [2], samples=100, timed=1), "timed must be")
 
 
 def law(odds: tuple[Fraction, ...]) -> list[Fraction]:

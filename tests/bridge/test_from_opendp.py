@@ -12,6 +12,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.bridge.opendp import _square_root_up, to_opendp_distance
+from opendp_topk.errors import BudgetError, DataError, ForeignError, ParameterTypeError, SpaceError
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
 
@@ -136,7 +137,7 @@ def test_it_is_chained_composed_and_paid_for(tmp_path: Path) -> None:
     with tk.ledger.Ledger.create(tmp_path / "a", budget=0.5, measure=tk.MaxDivergence(), **unit) as ledger:
         assert len(ledger.release(made, [1, 2, 3], d_in=1)) == 3
         ledger.release(made >> sum, [1, 2, 3], d_in=1)
-        with pytest.raises(tk.errors.BudgetError):
+        with pytest.raises(BudgetError):
             ledger.release(made, [1, 2, 3], d_in=1)
 
 
@@ -303,31 +304,23 @@ def test_a_pair_comes_back() -> None:
 
 
 REFUSED: list[tuple[Any, type[Exception], str]] = [
-    (lambda: "M", tk.errors.ParameterTypeError, "an opendp Measurement, not str"),
-    (
-        lambda: dp.t.make_sum(vectors(bounds=(0, 9)), dp.symmetric_distance()),
-        tk.errors.ParameterTypeError,
-        "Transformation",
-    ),
+    (lambda: "M", ParameterTypeError, "an opendp Measurement, not str"),
+    (lambda: dp.t.make_sum(vectors(bounds=(0, 9)), dp.symmetric_distance()), ParameterTypeError, "Transformation"),
     (
         lambda: dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0),
-        tk.errors.SpaceError,
+        SpaceError,
         "not a vector of i32",
     ),
-    (
-        lambda: pure(float, domain=vectors("f32"), metric=dp.l1_distance(T="f32")),
-        tk.errors.SpaceError,
-        "not a vector of i32",
-    ),
-    (lambda: pure(float, metric=dp.l1_distance(T="f32")), tk.errors.SpaceError, "the metric"),
-    (lambda: pure(float, metric=dp.symmetric_distance()), tk.errors.SpaceError, "the metric"),
-    (lambda: pure(float, metric=dp.user_distance("mine")), tk.errors.SpaceError, "the metric"),
-    (lambda: theirs(dp.renyi_divergence(), float), tk.errors.SpaceError, "the measure"),
-    (lambda: theirs(dp.user_divergence("mine"), float), tk.errors.SpaceError, "the measure"),
-    (lambda: theirs(dp.approximate(dp.smoothed_max_divergence()), float), tk.errors.SpaceError, "the measure"),
+    (lambda: pure(float, domain=vectors("f32"), metric=dp.l1_distance(T="f32")), SpaceError, "not a vector of i32"),
+    (lambda: pure(float, metric=dp.l1_distance(T="f32")), SpaceError, "the metric"),
+    (lambda: pure(float, metric=dp.symmetric_distance()), SpaceError, "the metric"),
+    (lambda: pure(float, metric=dp.user_distance("mine")), SpaceError, "the metric"),
+    (lambda: theirs(dp.renyi_divergence(), float), SpaceError, "the measure"),
+    (lambda: theirs(dp.user_divergence("mine"), float), SpaceError, "the measure"),
+    (lambda: theirs(dp.approximate(dp.smoothed_max_divergence()), float), SpaceError, "the measure"),
     (
         lambda: theirs(dp.approximate(dp.max_divergence()), lambda d: (0.5, 0.1), metric=one_way()),
-        tk.errors.SpaceError,
+        SpaceError,
         "change in both directions",
     ),
 ]
@@ -344,12 +337,12 @@ def test_errors_carry_no_data() -> None:
         raise ValueError(f"cannot use {scores}")
 
     made = tk.opendp.from_opendp(pure(float, function=wrong))
-    raises_exactly(tk.errors.ForeignError, lambda: made([SENTINEL_INT, 0, 0]), "raised OpenDPException(FFI)")
-    raises_exactly(tk.errors.DataError, lambda: made([SENTINEL_INT * 1000, 0, 0]))
+    raises_exactly(ForeignError, lambda: made([SENTINEL_INT, 0, 0]), "raised OpenDPException(FFI)")
+    raises_exactly(DataError, lambda: made([SENTINEL_INT * 1000, 0, 0]))
     failing = tk.opendp.from_opendp(pure(lambda d: 1 / 0))
-    raises_exactly(tk.errors.ForeignError, lambda: failing.map(1), "map raised OpenDPException")
+    raises_exactly(ForeignError, lambda: failing.map(1), "map raised OpenDPException")
     none = tk.opendp.from_opendp(pure(lambda d: math.nan))
-    raises_exactly(tk.errors.ForeignError, lambda: none.map(1), "not NaN")
+    raises_exactly(ForeignError, lambda: none.map(1), "not NaN")
 
 
 @pytest.mark.further
@@ -359,6 +352,4 @@ def test_queryables_are_not_let_out() -> None:
     both = dp.c.make_composition([talk, talk])
     hidden = pure(float, function=lambda x: {"in": [talk(x)]})
     for measurement in (talk, both, hidden):
-        raises_exactly(
-            tk.errors.ForeignError, lambda m=measurement: tk.opendp.from_opendp(m)([1, 2, 3]), "released a queryable"
-        )
+        raises_exactly(ForeignError, lambda m=measurement: tk.opendp.from_opendp(m)([1, 2, 3]), "released a queryable")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import ParameterError, ParameterTypeError, QueryError, SpaceError
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP
 
 from ..concepts.links import check_constructor, check_measurement
@@ -336,7 +337,7 @@ def test_a_user_with_rows_in_every_group_moves_one_release() -> None:
 def test_queryables_among_the_releases_are_closed() -> None:
     talk = INNER >> tk.then_adaptive_composition(MAX, d_in=1, d_mids=[1.0])
     (queryable,) = partition(talk)(frame((USERS[1],)))
-    raises_exactly(tk.errors.QueryError, lambda: queryable(choice(1)), "closed")
+    raises_exactly(QueryError, lambda: queryable(choice(1)), "closed")
 
 
 def test_conversations_about_tables() -> None:
@@ -361,7 +362,7 @@ def test_proofs_of_the_parts_are_shown() -> None:
 )
 def test_bad_groups(groups: Any, fragment: str) -> None:
     raises_exactly(
-        tk.errors.ParameterError,
+        ParameterError,
         lambda: tk.make_partition_by(DOMAIN, ADD, MAX, measurements=dict.fromkeys(groups, choice(1))),
         "the groups of measurements",
         fragment,
@@ -371,34 +372,26 @@ def test_bad_groups(groups: Any, fragment: str) -> None:
 @pytest.mark.parametrize("bad", [None, 3, [1], choice(1)], ids=lambda bad: type(bad).__name__)
 def test_what_is_no_mapping(bad: Any) -> None:
     raises_exactly(
-        tk.errors.ParameterTypeError,
-        lambda: tk.make_partition_by(DOMAIN, ADD, MAX, measurements=bad),
-        "measurements must be",
+        ParameterTypeError, lambda: tk.make_partition_by(DOMAIN, ADD, MAX, measurements=bad), "measurements must be"
     )
 
 
 def test_bad_members_and_spaces() -> None:
-    raises_exactly(
-        tk.errors.ParameterError, lambda: tk.make_partition_by(DOMAIN, ADD, MAX, measurements={}), "at least one"
-    )
-    raises_exactly(
-        tk.errors.ParameterTypeError, lambda: partition(choice(1), len), "the measurement of group 1 must be"
-    )
+    raises_exactly(ParameterError, lambda: tk.make_partition_by(DOMAIN, ADD, MAX, measurements={}), "at least one")
+    raises_exactly(ParameterTypeError, lambda: partition(choice(1), len), "the measurement of group 1 must be")
     others = [
         (tk.make_user_measurement(tk.FrameDomain("a", "b"), ADD, MAX, function=len, privacy_map=float), "FrameDomain"),
         (tk.make_user_measurement(INNER[0], REPLACE, MAX, function=len, privacy_map=float), "add_remove"),
         (choice(1, MEASURES[1]), "RangeDivergence()"),
     ]
     for other, fragment in others:
-        raises_exactly(
-            tk.errors.SpaceError, lambda other=other: partition(choice(1), other), "of group 1 has", fragment
-        )
+        raises_exactly(SpaceError, lambda other=other: partition(choice(1), other), "of group 1 has", fragment)
     for domain in (INNER[0], tk.VectorDomain(tk.AtomDomain(int))):
-        with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)):
+        with pytest.raises((SpaceError, ParameterTypeError)):
             tk.make_partition_by(domain, ADD, MAX, measurements={1: choice(1)})
     twice = tk.Approximate(tk.Approximate(MAX))
     raises_exactly(
-        tk.errors.ParameterTypeError,
+        ParameterTypeError,
         lambda: tk.make_partition_by(DOMAIN, ADD, twice, measurements={1: choice(1)}),
         "output_measure must be",
     )

@@ -353,13 +353,13 @@ def test_the_given_map_is_asked_at_distances_alone(asked: Any) -> None:
     top = counted >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
     for ask in (counted.stability_map, top.privacy_map, replace(top, interactive=True).privacy_map):
         assert ask(1) > 0
-        with pytest.raises(tk.errors.ParameterError, match="d_in"):
+        with pytest.raises(ParameterError, match="d_in"):
             ask(asked)
     scores = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
     moved = tk.make_report_noisy_top_k(*scores, tk.MaxDivergence(), k=1, scale=2.0)
     again = replace(moved, input_domain=top.input_domain, input_metric=top.input_metric)
     assert moved.privacy_map(1.5) == again.privacy_map(1)
-    with pytest.raises(tk.errors.ParameterError, match="counts users"):
+    with pytest.raises(ParameterError, match="counts users"):
         again.privacy_map(1.5)
 
 
@@ -409,7 +409,7 @@ def test_without_noise_the_range_is_infinite_and_without_distance_nothing_is_los
     queryable = tk.make_fully_adaptive_composition(*SPACE, MAX)(TABLE)
     queryable(best(2, scale=0.0))
     assert queryable.privacy_loss(1) == (math.inf, 1.0)
-    raises_exactly(tk.errors.ParameterError, lambda: queryable.privacy_loss(-1), "d_in")
+    raises_exactly(ParameterError, lambda: queryable.privacy_loss(-1), "d_in")
 
 
 # Transformations that draw: the mark is handed on, and what may follow them.
@@ -439,7 +439,7 @@ def test_ranges_are_refused() -> None:
     ranges = COUNTS >> tk.then_report_noisy_top_k(tk.RangeDivergence(), k=1, scale=2.0)
     for measurement in (ranges, tk.make_approximate(ranges)):
         assert (times(2) >> measurement).map(1) is not None
-        raises_exactly(tk.errors.SpaceError, lambda one=measurement: drawn() >> one, "randomised", "MaxDivergence()")
+        raises_exactly(SpaceError, lambda one=measurement: drawn() >> one, "randomised", "MaxDivergence()")
 
 
 # What may follow a release: refused while the chain is built, before a ledger could have paid for a release.
@@ -489,24 +489,22 @@ def test_only_what_takes_a_release_may_follow_it(name: str) -> None:
                 with unwaited():
                     (made_first >> function)(value)
             else:
-                raises_exactly(
-                    tk.errors.SpaceError, lambda m=made_first, f=function: m >> f, "must follow a measurement"
-                )
+                raises_exactly(SpaceError, lambda m=made_first, f=function: m >> f, "must follow a measurement")
 
 
 def test_what_follows_a_post_processor_is_what_takes_its_releases() -> None:
     counts = FIRST["histogram"][0] >> AFTER["best"]
     assert (counts >> AFTER["add"])(VECTOR).indices.size == 2
     for first, then in ((counts, "best"), (FIRST["ranking"][0] >> AFTER["items"], "items"), (counts, "from")):
-        raises_exactly(tk.errors.SpaceError, lambda first=first, then=then: first >> AFTER[then], "must follow")
+        raises_exactly(SpaceError, lambda first=first, then=then: first >> AFTER[then], "must follow")
     gaps = FIRST["gaps"][0] >> AFTER["items"]
-    raises_exactly(tk.errors.SpaceError, lambda: gaps >> AFTER["add"], "field counts")
+    raises_exactly(SpaceError, lambda: gaps >> AFTER["add"], "field counts")
 
 
 def test_as_many_counts_as_are_asked_for() -> None:
     for first in (FIRST["histogram"][0], SAME >> FIRST["histogram"][0]):
-        raises_exactly(tk.errors.SpaceError, lambda first=first: first >> tk.largest_counts(4), "at least k (4)")
-        raises_exactly(tk.errors.SpaceError, lambda first=first: first >> tk.counts_from(1, TREES[:2]), "as many as")
+        raises_exactly(SpaceError, lambda first=first: first >> tk.largest_counts(4), "at least k (4)")
+        raises_exactly(SpaceError, lambda first=first: first >> tk.counts_from(1, TREES[:2]), "as many as")
 
 
 def test_a_function_of_the_caller_may_follow_and_be_followed() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import ParameterError, ParameterTypeError, SpaceError
 from opendp_topk.measurements._grid import Grid, build_grid
 from opendp_topk.measurements.additive_noise import make_gaussian, make_laplace, make_noisy_histogram
 from tests.concepts.sentinels import raises_exactly
@@ -152,9 +153,7 @@ def test_no_neighbour_exceeds_the_map_and_whole_orders_attain_it(scale: Fraction
 
 
 def test_noisy_scores_are_no_indices() -> None:
-    raises_exactly(
-        tk.errors.SpaceError, lambda: gaussian(d=2, scale=1) >> tk.index_candidates(["a", "b"]), "releases indices"
-    )
+    raises_exactly(SpaceError, lambda: gaussian(d=2, scale=1) >> tk.index_candidates(["a", "b"]), "releases indices")
 
 
 def histogram(measure: tk.Measure, changes: int = 1, size: int | None = None, **options: Any) -> tk.Measurement:
@@ -336,16 +335,16 @@ INT, FLOAT = tk.VectorDomain(tk.AtomDomain(int)), tk.VectorDomain(tk.AtomDomain(
 @pytest.mark.parametrize(
     ("domain", "granularity", "sized", "error", "required"),
     [
-        (INT, 1, False, tk.errors.ParameterError, "granularity must be omitted"),
-        (FLOAT, None, False, tk.errors.ParameterError, "granularity must be given for float scores"),
-        (FLOAT, 0, False, tk.errors.ParameterError, "granularity must be > 0"),
-        (FLOAT, 0.0, False, tk.errors.ParameterError, "granularity must be > 0"),
-        (FLOAT, -1, False, tk.errors.ParameterError, "granularity must be >= 0"),
-        (FLOAT, math.inf, False, tk.errors.ParameterError, "granularity must be finite"),
-        (FLOAT, math.nan, False, tk.errors.ParameterError, "granularity must be finite"),
-        (FLOAT, "1", False, tk.errors.ParameterTypeError, "granularity must be a number"),
-        (FLOAT, True, False, tk.errors.ParameterTypeError, "granularity must be a number"),
-        (FLOAT, 0.5, True, tk.errors.ParameterError, "input_domain must declare its size"),
+        (INT, 1, False, ParameterError, "granularity must be omitted"),
+        (FLOAT, None, False, ParameterError, "granularity must be given for float scores"),
+        (FLOAT, 0, False, ParameterError, "granularity must be > 0"),
+        (FLOAT, 0.0, False, ParameterError, "granularity must be > 0"),
+        (FLOAT, -1, False, ParameterError, "granularity must be >= 0"),
+        (FLOAT, math.inf, False, ParameterError, "granularity must be finite"),
+        (FLOAT, math.nan, False, ParameterError, "granularity must be finite"),
+        (FLOAT, "1", False, ParameterTypeError, "granularity must be a number"),
+        (FLOAT, True, False, ParameterTypeError, "granularity must be a number"),
+        (FLOAT, 0.5, True, ParameterError, "input_domain must declare its size"),
     ],
 )
 def test_bad_grids(
