@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import ParameterError, ParameterTypeError
 
 from ..concepts.examples import COUNTS
 from ..concepts.links import check_measurement
@@ -232,7 +233,7 @@ def test_scores_that_are_no_numbers() -> None:
     for release in ("no pair", (1, 2, 3), ("a", 1), (True, 1), 7):
         wrong = fixed >> (lambda _, release=release: release)
         selection = tk.make_private_selection(wrong, repetitions=many)
-        raises_exactly(tk.errors.ParameterTypeError, lambda s=selection: s([1]), "pairs (score, candidate)")
+        raises_exactly(ParameterTypeError, lambda s=selection: s([1]), "pairs (score, candidate)")
 
 
 def test_the_number_of_runs_is_nowhere() -> None:
@@ -245,14 +246,14 @@ def test_the_number_of_runs_is_nowhere() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "required"),
     [
-        ({"measurement": len}, tk.errors.ParameterTypeError, "measurement must be a measurement"),
-        ({"measurement": run(tk.ZeroConcentratedDivergence())}, tk.errors.ParameterTypeError, "make_zCDP_to_approxDP"),
+        ({"measurement": len}, ParameterTypeError, "measurement must be a measurement"),
+        ({"measurement": run(tk.ZeroConcentratedDivergence())}, ParameterTypeError, "make_zCDP_to_approxDP"),
         (
             {"measurement": COUNTS >> tk.then_above_threshold(MAX, threshold=1, scale=1)},
-            tk.errors.ParameterTypeError,
+            ParameterTypeError,
             "not be interactive",
         ),
-        ({"repetitions": 10}, tk.errors.ParameterTypeError, "Poisson(mean=...)"),
+        ({"repetitions": 10}, ParameterTypeError, "Poisson(mean=...)"),
     ],
     ids=["no measurement", "rho", "interactive", "a number"],
 )
@@ -263,20 +264,16 @@ def test_bad_arguments(arguments: dict[str, Any], error: type[Exception], requir
 
 def test_bad_laws() -> None:
     bad: list[tuple[Any, type[Exception], str]] = [
-        (lambda: tk.TruncatedNegativeBinomial("1", 0.1), tk.errors.ParameterTypeError, "shape must be a number > -1"),
-        (lambda: tk.TruncatedNegativeBinomial(-1, 0.1), tk.errors.ParameterError, "shape must be > -1"),
-        (lambda: tk.TruncatedNegativeBinomial(math.nan, 0.1), tk.errors.ParameterError, "shape must be > -1"),
-        (lambda: tk.TruncatedNegativeBinomial(1e4, 0.1), tk.errors.ParameterError, "less than 1000"),
-        (
-            lambda: tk.TruncatedNegativeBinomial(Fraction(1, 2**5000), 0.1),
-            tk.errors.ParameterError,
-            "differ from 0 by more",
-        ),
-        (lambda: tk.TruncatedNegativeBinomial(1, 0), tk.errors.ParameterError, "strictly between 0 and 1"),
-        (lambda: tk.TruncatedNegativeBinomial(1, 1), tk.errors.ParameterError, "strictly between 0 and 1"),
-        (lambda: tk.Poisson(0), tk.errors.ParameterError, "mean must be > 0"),
-        (lambda: tk.Poisson(10**7), tk.errors.ParameterError, "at most 1000000"),
-        (lambda: tk.Poisson(math.inf), tk.errors.ParameterError, "mean must be finite"),
+        (lambda: tk.TruncatedNegativeBinomial("1", 0.1), ParameterTypeError, "shape must be a number > -1"),
+        (lambda: tk.TruncatedNegativeBinomial(-1, 0.1), ParameterError, "shape must be > -1"),
+        (lambda: tk.TruncatedNegativeBinomial(math.nan, 0.1), ParameterError, "shape must be > -1"),
+        (lambda: tk.TruncatedNegativeBinomial(1e4, 0.1), ParameterError, "less than 1000"),
+        (lambda: tk.TruncatedNegativeBinomial(Fraction(1, 2**5000), 0.1), ParameterError, "differ from 0 by more"),
+        (lambda: tk.TruncatedNegativeBinomial(1, 0), ParameterError, "strictly between 0 and 1"),
+        (lambda: tk.TruncatedNegativeBinomial(1, 1), ParameterError, "strictly between 0 and 1"),
+        (lambda: tk.Poisson(0), ParameterError, "mean must be > 0"),
+        (lambda: tk.Poisson(10**7), ParameterError, "at most 1000000"),
+        (lambda: tk.Poisson(math.inf), ParameterError, "mean must be finite"),
     ]
     for make, error, required in bad:
         raises_exactly(error, make, required)
@@ -289,6 +286,6 @@ def test_what_never_releases_pairs_is_refused_before_a_ledger_pays() -> None:
         lambda: tk.make_private_selection(ranking, repetitions=tk.Poisson(3)),
         lambda: tk.make_select_private_candidate(ranking, stop_probability=0.5, threshold=1),
     ):
-        raises_exactly(tk.errors.ParameterTypeError, build, "pairs (score, candidate), not ndarray")
+        raises_exactly(ParameterTypeError, build, "pairs (score, candidate), not ndarray")
     pairs = ranking >> (lambda release: tuple(release.tolist()))
     assert len(tk.make_private_selection(pairs, repetitions=tk.TruncatedNegativeBinomial(1, 0.5))([9, 1, 5])) == 2

@@ -15,6 +15,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.audit.merged_laws import released_item_distribution
+from opendp_topk.errors import ParameterError, ParameterTypeError
 from opendp_topk.measurements import _key_shares
 from opendp_topk.measurements._key_shares import any_event_probability, laplace_tail_bound, per_event_probability
 from opendp_topk.measurements.stable_histogram import make_stable_histogram
@@ -438,29 +439,21 @@ def test_the_merged_law_is_that_of_the_definition() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({}, tk.errors.ParameterError, "either delta or threshold"),
-        ({"delta": 0.1, "threshold": 3}, tk.errors.ParameterError, "either delta or threshold"),
-        ({"delta": Fraction(1, 10**400)}, tk.errors.ParameterError, "too small"),
-        ({"threshold": 1}, tk.errors.ParameterError, "at least 2"),
-        ({"threshold": 3, "most": None}, tk.errors.ParameterError, "max_items"),
-        ({"threshold": 3, "gaussian": True}, tk.errors.ParameterTypeError, "with Gaussian noise of a given scale"),
-        ({"scale": None, "delta": 0.1}, tk.errors.ParameterTypeError, "scale"),
-        ({"epsilon": 1, "delta": 0.1}, tk.errors.ParameterError, "omit scale and threshold"),
-        ({"epsilon": 1, "scale": None}, tk.errors.ParameterError, "epsilon requires delta"),
-        (
-            {"epsilon": 1, "scale": None, "delta": 0.1, "threshold": 3},
-            tk.errors.ParameterError,
-            "omit scale and threshold",
-        ),
-        ({"epsilon": 0, "scale": None, "delta": 0.1}, tk.errors.ParameterError, "epsilon must be > 0"),
-        ({"epsilon": 1, "scale": None, "delta": 1}, tk.errors.ParameterError, "delta"),
-        ({"epsilon": 5e-324, "scale": None, "delta": 0.1}, tk.errors.ParameterError, "epsilon is too small"),
-        ({"epsilon": 1, "scale": None, "delta": Fraction(1, 10**400)}, tk.errors.ParameterError, "too small"),
-        (
-            {"epsilon": 1, "scale": None, "delta": 5e-324, "gaussian": True, "most": 2000},
-            tk.errors.ParameterError,
-            "any noise",
-        ),
+        ({}, ParameterError, "either delta or threshold"),
+        ({"delta": 0.1, "threshold": 3}, ParameterError, "either delta or threshold"),
+        ({"delta": Fraction(1, 10**400)}, ParameterError, "too small"),
+        ({"threshold": 1}, ParameterError, "at least 2"),
+        ({"threshold": 3, "most": None}, ParameterError, "max_items"),
+        ({"threshold": 3, "gaussian": True}, ParameterTypeError, "with Gaussian noise of a given scale"),
+        ({"scale": None, "delta": 0.1}, ParameterTypeError, "scale"),
+        ({"epsilon": 1, "delta": 0.1}, ParameterError, "omit scale and threshold"),
+        ({"epsilon": 1, "scale": None}, ParameterError, "epsilon requires delta"),
+        ({"epsilon": 1, "scale": None, "delta": 0.1, "threshold": 3}, ParameterError, "omit scale and threshold"),
+        ({"epsilon": 0, "scale": None, "delta": 0.1}, ParameterError, "epsilon must be > 0"),
+        ({"epsilon": 1, "scale": None, "delta": 1}, ParameterError, "delta"),
+        ({"epsilon": 5e-324, "scale": None, "delta": 0.1}, ParameterError, "epsilon is too small"),
+        ({"epsilon": 1, "scale": None, "delta": Fraction(1, 10**400)}, ParameterError, "too small"),
+        ({"epsilon": 1, "scale": None, "delta": 5e-324, "gaussian": True, "most": 2000}, ParameterError, "any noise"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
