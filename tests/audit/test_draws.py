@@ -75,15 +75,13 @@ def test_a_measurement_that_can_is_asked_for_many_at_once() -> None:
     function = RepeatableFunction(once, 0, many, list)
     assert draws(replace(made, function=function))([4, 5, 6], 3) == [(0, 1), (2, 3), (4, 5)]
     assert asked == [([4, 5, 6], 3)]
-    with pytest.raises(DataTypeError):
-        draws(replace(made, function=function))([0.5, 1.0], 3)
+    raises_exactly(DataTypeError, lambda: draws(replace(made, function=function))([0.5, 1.0], 3))
 
 
 def test_what_all_calls_raise_comes_through() -> None:
     drawn = draws(lambda x: 1 // x)
     drawn(0, 1000)
-    with pytest.raises(ZeroDivisionError):
-        drawn.close()
+    raises_exactly(ZeroDivisionError, drawn.close)
 
 
 def test_an_error_on_one_side_alone_is_an_outcome() -> None:
@@ -92,8 +90,7 @@ def test_an_error_on_one_side_alone_is_an_outcome() -> None:
     assert drawn(1, 2) == [1, 1]
     drawn.close()
     assert tk.audit.estimate(lambda x: 1 // x * 0, 0, 2, samples=1000).lower > 4
-    with pytest.raises(ZeroDivisionError):
-        draws(lambda x, n: 1 // x, batched=True)(0, 3)
+    raises_exactly(ZeroDivisionError, lambda: draws(lambda x, n: 1 // x, batched=True)(0, 3))
 
 
 def test_a_type_a_length_and_the_sign_of_a_zero_are_outcomes() -> None:

@@ -20,6 +20,7 @@ from opendp_topk.apps.audit.registry import append_signoff
 from opendp_topk.core.measurement import Declared
 from opendp_topk.proof import claim_digest, latex
 from tests.concepts.copies import spoil
+from tests.concepts.sentinels import raises_exactly
 
 from ..docs.test_site import axe_script, visited
 from .pages import Element, broken_links, read
@@ -233,18 +234,15 @@ def test_a_release_without_a_law_is_shown_as_such(monkeypatch: pytest.MonkeyPatc
 def test_a_folder_with_files_is_left_alone(few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "collect_findings", lambda budget, progress: [])
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(tk.errors.ParameterError, match="not empty"):
-        write_report(tmp_path, budget=1)
+    raises_exactly(tk.errors.ParameterError, lambda: write_report(tmp_path, budget=1), "not empty")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
     write_report(tmp_path, budget=1, force=True)
     assert (tmp_path / "mine.txt").read_text() == "mine"
     assert (tmp_path / "index.html").is_file()
-    with pytest.raises(tk.errors.ParameterError, match="is a file"):
-        write_report(tmp_path / "mine.txt", budget=1)
+    raises_exactly(tk.errors.ParameterError, lambda: write_report(tmp_path / "mine.txt", budget=1), "is a file")
     with pytest.raises(tk.errors.TableError, match="could not be written"):
         write_report(tmp_path / "mine.txt" / "below", budget=1)
-    with pytest.raises(tk.errors.ParameterError, match="budget"):
-        write_report(tmp_path / "other", budget=0)
+    raises_exactly(tk.errors.ParameterError, lambda: write_report(tmp_path / "other", budget=0), "budget")
 
 
 @pytest.mark.untraced  # what writes a report is traced already

@@ -13,6 +13,7 @@ import opendp_topk as tk
 from opendp_topk.apps.audit import losses
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import raises_exactly
+from tests.concepts.spaces import PURE, RANGE
 
 Law = dict[Any, Any]
 ORDERS = [1 + mpmath.mpf(10) ** (mpmath.mpf(n) / 12) for n in range(-48, 49)]
@@ -49,10 +50,7 @@ def number(value: Any) -> mpmath.mpf:
 
 @pytest.mark.parametrize(("law", "other"), PAIRS)
 def test_max_and_range_are_enclosed(law: Law, other: Law) -> None:
-    for measure, loss in (
-        (tk.MaxDivergence(), losses.largest_absolute_loss),
-        (tk.RangeDivergence(), losses.bounded_range_loss),
-    ):
+    for measure, loss in ((PURE, losses.largest_absolute_loss), (RANGE, losses.bounded_range_loss)):
         with mpmath.workdps(60):
             exact = realised(measure, law, other)
             found = loss(losses.pair_distributions(law, other))

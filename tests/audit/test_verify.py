@@ -57,8 +57,7 @@ def test_curves_are_held_against_laws() -> None:
         assert caught.value.report.loss > 1
         assert "epsilon" in caught.value.report.witness.where
     ends_early = claiming(choice, lambda d_in: (0.999, 0.0))
-    with pytest.raises(tk.errors.PrivacyViolationError, match="inf"):
-        tk.audit.verify(ends_early, budget=60)
+    raises_exactly(tk.errors.PrivacyViolationError, lambda: tk.audit.verify(ends_early, budget=60), "inf")
 
 
 def refuted(measurement: tk.Measurement, **options: Any) -> Any:
@@ -184,8 +183,7 @@ def test_epsilon_and_delta() -> None:
     exact = (1 - math.exp(-0.25)) ** 2 / (1 - math.exp(-1))
     report = tk.audit.verify(of(exact + 1e-9))
     assert 0.9 * exact < report.loss <= exact
-    with pytest.raises(tk.errors.PrivacyViolationError):
-        tk.audit.verify(of(exact * 0.9))
+    raises_exactly(tk.errors.PrivacyViolationError, lambda: tk.audit.verify(of(exact * 0.9)))
 
 
 def softmax(scores: Any) -> Any:
@@ -337,8 +335,7 @@ def test_compositions_are_verified_by_their_joint_law() -> None:
     assert (report.holds, report.claimed) == (True, 1.5)
     assert report.tightness > 0.97
     lying = dataclasses.replace(honest, privacy_map=lambda d_in: 1.25 * d_in)
-    with pytest.raises(tk.errors.PrivacyViolationError):
-        tk.audit.verify(lying, budget=60)
+    raises_exactly(tk.errors.PrivacyViolationError, lambda: tk.audit.verify(lying, budget=60))
 
 
 SPACE = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
@@ -376,8 +373,7 @@ def test_options_of_verify() -> None:
     for options in ({"law": 3}, {"relative_error": "a"}, {"relative_error": -1}, {"budget": "a"}):
         with pytest.raises(tk.errors.ParameterError):
             tk.audit.verify(TOP, **options)
-    with pytest.raises(tk.errors.ParameterError, match="d_in must be finite"):
-        tk.audit.verify(TOP, d_in=float("inf"))
+    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.verify(TOP, d_in=float("inf")), "d_in must be finite")
     for law in (lambda _: None, lambda _: 1, lambda _: {0: "a"}, lambda _: {0: None}):
         kinds = tk.errors.ParameterTypeError, tk.errors.ForeignError
         with pytest.raises(kinds, match=r"must be a mapping|is not a number"):

@@ -15,6 +15,7 @@ from opendp_topk.apps.bridge.opendp import _square_root_up, to_opendp_distance
 from opendp_topk.errors import BudgetError, DataError, ForeignError, ParameterTypeError, SpaceError
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
+from tests.concepts.spaces import FLOATS, INTEGERS, MONOTONIC, PROFILE, PURE, RANGE, ZCDP
 
 dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed (extra opendp)")
 
@@ -59,7 +60,7 @@ def laplace(scale: float = 4.0, T: str = "i32") -> Any:
         (lambda: vectors("u64", None), tk.VectorDomain(tk.AtomDomain(int, bounds=(0, 2**64 - 1)))),
         (lambda: vectors(bounds=(2, 9)), tk.VectorDomain(tk.AtomDomain(int, bounds=(2, 9)), size=3)),
         (lambda: vectors("f64"), tk.VectorDomain(tk.AtomDomain(float), size=3)),
-        (lambda: vectors("f64", None, nan=False), tk.VectorDomain(tk.AtomDomain(float))),
+        (lambda: vectors("f64", None, nan=False), FLOATS),
         (
             lambda: vectors("f64", bounds=(0.0, math.inf)),
             tk.VectorDomain(tk.AtomDomain(float, bounds=(0.0, math.inf)), size=3),
@@ -124,33 +125,32 @@ def test_it_is_chained_composed_and_paid_for(tmp_path: Path) -> None:
     made = tk.opendp.from_opendp(laplace())
     assert made.map(1) == (made >> sum).map(1) == 0.25
     assert isinstance((made >> sum)([1, 2, 3]), int)
-    own = (made.input_domain, made.input_metric) >> tk.then_laplace(tk.MaxDivergence(), scale=2)
+    own = (made.input_domain, made.input_metric) >> tk.then_laplace(PURE, scale=2)
     both = tk.make_composition([made, own])
     assert both.map(1) == 0.75
     assert both.proof.status == "unproven"
     assert [len(one) for one in both([1, 2, 3])] == [3, 3]
-    odometer = (made.input_domain, made.input_metric) >> tk.then_fully_adaptive_composition(tk.MaxDivergence())
+    odometer = (made.input_domain, made.input_metric) >> tk.then_fully_adaptive_composition(PURE)
     queryable = odometer([1, 2, 3])
     queryable(made)
     assert queryable.privacy_loss(1) == 0.25
     unit = {"dataset": "numbers", "metric": made.input_metric}
-    with tk.ledger.Ledger.create(tmp_path / "a", budget=0.5, measure=tk.MaxDivergence(), **unit) as ledger:
+    with tk.ledger.Ledger.create(tmp_path / "a", budget=0.5, measure=PURE, **unit) as ledger:
         assert len(ledger.release(made, [1, 2, 3], d_in=1)) == 3
         ledger.release(made >> sum, [1, 2, 3], d_in=1)
-        with pytest.raises(BudgetError):
-            ledger.release(made, [1, 2, 3], d_in=1)
+        raises_exactly(BudgetError, lambda: ledger.release(made, [1, 2, 3], d_in=1))
 
 
 def test_opendps_gaussian_converts_as_ours_does() -> None:
     space = vectors(), dp.l2_distance(T="f64")
     made = tk.opendp.from_opendp(space >> dp.m.then_gaussian(scale=4.0))
-    own = (made.input_domain, made.input_metric) >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=4)
+    own = (made.input_domain, made.input_metric) >> tk.then_gaussian(ZCDP, scale=4)
     assert made.output_measure == own.output_measure
     for d_in in (1, 3.0):
         assert own.map(d_in) <= made.map(d_in) <= math.nextafter(own.map(d_in), math.inf)
     assert own.map(0.5) == 0 < made.map(0.5), "no two vectors of integers are at a distance of a half"
     profile = tk.opendp.from_opendp(dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=4.0)))
-    assert profile.output_measure == tk.PrivacyProfile()
+    assert profile.output_measure == PROFILE
     ours, opendps = tk.make_zCDP_to_approxDP(own).map(1), profile.map(1)
     for epsilon in (0.5, 1, Fraction(4, 3)):
         assert ours.delta(epsilon) <= opendps.delta(epsilon) * (1 + 1e-12)
@@ -164,7 +164,7 @@ def test_opendps_top_k_costs_what_ours_costs() -> None:
     space = vectors(size=None), one_way()
     for k in (1, 2, 5):
         made = tk.opendp.from_opendp(space >> dp.m.then_noisy_top_k(dp.max_divergence(), k=k, scale=4.0))
-        own = (made.input_domain, made.input_metric) >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=k, scale=4)
+        own = (made.input_domain, made.input_metric) >> tk.then_report_noisy_top_k(PURE, k=k, scale=4)
         for d_in in (1, 2, 8):
             assert own.map(d_in) <= made.map(d_in) <= own.map(d_in) * (1 + 1e-12)
         assert len(made([5, 3, 9, 100, 2, 0])) == k
@@ -173,11 +173,11 @@ def test_opendps_top_k_costs_what_ours_costs() -> None:
 def test_the_measures_are_known() -> None:
     zcdp = dp.zero_concentrated_divergence
     for measure, loss, expected, found in (
-        (dp.max_divergence(), 0.5, tk.MaxDivergence(), 0.5),
-        (zcdp(), 0.5, tk.ZeroConcentratedDivergence(), 0.5),
-        (dp.approximate(dp.max_divergence()), (0.5, 1e-6), tk.Approximate(tk.MaxDivergence()), (0.5, 1e-6)),
-        (dp.approximate(zcdp()), (0.5, 1.5), tk.Approximate(tk.ZeroConcentratedDivergence()), (0.5, 1.0)),
-        (dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence"), 0.5, tk.RangeDivergence(), 0.5),
+        (dp.max_divergence(), 0.5, PURE, 0.5),
+        (zcdp(), 0.5, ZCDP, 0.5),
+        (dp.approximate(dp.max_divergence()), (0.5, 1e-6), tk.Approximate(PURE), (0.5, 1e-6)),
+        (dp.approximate(zcdp()), (0.5, 1.5), tk.Approximate(ZCDP), (0.5, 1.0)),
+        (dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence"), 0.5, RANGE, 0.5),
     ):
         made = tk.opendp.from_opendp(theirs(measure, lambda _, loss=loss: loss))
         assert (made.output_measure, made.map(1)) == (expected, found)
@@ -251,11 +251,7 @@ MECHANISMS: dict[str, Any] = {
 @pytest.mark.further
 @pytest.mark.quick(T="int")
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize(
-    "measure",
-    [tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence(), tk.PrivacyProfile()],
-    ids=repr,
-)
+@pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP, PROFILE], ids=repr)
 @pytest.mark.parametrize("metric", [tk.LInfDistance(), tk.RangeDistance()], ids=repr)
 @pytest.mark.parametrize("T", [int, float])
 def test_the_round_trip_keeps_the_map(mechanism: str, measure: tk.Measure, metric: tk.Metric, T: type) -> None:
@@ -276,17 +272,13 @@ def test_the_round_trip_keeps_the_map(mechanism: str, measure: tk.Measure, metri
 
 
 @pytest.mark.further
-@pytest.mark.parametrize(
-    "measure", [tk.MaxDivergence(), tk.ZeroConcentratedDivergence(), tk.RangeDivergence()], ids=repr
-)
+@pytest.mark.parametrize("measure", [PURE, ZCDP, RANGE], ids=repr)
 def test_the_round_trip_of_a_monotonic_distance_loses_no_more_than_a_rounding(measure: tk.Measure) -> None:
     for scale in (4.0, 3.0, 0.1):
-        own = (tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)) >> tk.then_report_noisy_top_k(
-            measure, k=3, scale=scale
-        )
+        own = (INTEGERS, MONOTONIC) >> tk.then_report_noisy_top_k(measure, k=3, scale=scale)
         back = tk.opendp.from_opendp(tk.opendp.to_opendp(own))
         for d_in in (0, 1, 2, 3, 10, 100):
-            root = 1 if measure != tk.ZeroConcentratedDivergence() else 2  # losses up and down add, or their roots do
+            root = 1 if measure != ZCDP else 2  # losses up and down add, or their roots do
             steps = [(own.map(up), own.map(d_in - up)) for up in range(d_in + 1)]
             apart = max((a ** (1 / root) + b ** (1 / root)) ** root for a, b in steps)
             assert own.map(d_in) <= back.map(d_in) <= apart * (1 + 1e-15)
@@ -294,9 +286,7 @@ def test_the_round_trip_of_a_monotonic_distance_loses_no_more_than_a_rounding(me
 
 
 def test_a_pair_comes_back() -> None:
-    pure = (tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()) >> tk.then_permute_and_flip(
-        tk.MaxDivergence(), scale=3
-    )
+    pure = (INTEGERS, tk.LInfDistance()) >> tk.then_permute_and_flip(PURE, scale=3)
     own = tk.make_approximate(pure)
     back = tk.opendp.from_opendp(tk.opendp.to_opendp(own))
     assert [back.map(d) for d in GRID] == [own.map(d) for d in GRID]

@@ -14,6 +14,7 @@ import opendp_topk as tk
 from opendp_topk.apps.ledger import files, journal
 from opendp_topk.apps.ledger.charges import pay_once_check
 from opendp_topk.apps.planning import record_store as kept_records
+from tests.concepts.sentinels import raises_exactly
 
 from .command import COMMAND
 from .conftest import Command, Library
@@ -87,8 +88,7 @@ def test_a_release_that_dies_before_its_file_is_written_is_not_lost(
     paid = library.release("--epsilon", 1, "--ledger", ledger, "--label", "May")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(journal.Journal, "settle_if_possible", dies)
-        with pytest.raises(Died):
-            command(*paid)
+        raises_exactly(Died, lambda: command(*paid))
     kept = Path(f"{ledger}.records") / "1.json"
     assert records(ledger) == ["1.json"]
     command(*paid).complains(2, "entry 1", str(kept))
@@ -190,8 +190,7 @@ def test_in_python_a_release_is_paid_once_if_that_is_asked(ledger: Path) -> None
     assert account.count() == 3
     pay = pay_once_check(account._journal, "June", None)
     tk.ledger.Ledger(ledger).reserve(measurement, label="June")
-    with pytest.raises(tk.errors.ParameterError, match="entry 4 has already paid"):
-        pay()
+    raises_exactly(tk.errors.ParameterError, pay, "entry 4 has already paid")
 
 
 def _costing(account: tk.ledger.Ledger) -> tk.Measurement:

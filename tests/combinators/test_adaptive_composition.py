@@ -159,8 +159,7 @@ def test_a_query_that_fails_has_used_up_its_turn() -> None:
 
     queryable = talk(d_mids=[1.0])([1, 2])
     broken = geometric_choice(function=fail)
-    with pytest.raises(ZeroDivisionError):
-        queryable(broken)
+    raises_exactly(ZeroDivisionError, lambda: queryable(broken))
     raises_exactly(BudgetError, lambda: queryable(geometric_choice()), "all 1 queries")
 
 

@@ -181,8 +181,7 @@ def test_a_query_that_fails_is_debited() -> None:
         raise ZeroDivisionError
 
     queryable = odometer()([1, 2])
-    with pytest.raises(ZeroDivisionError):
-        queryable(geometric_choice(function=fail))
+    raises_exactly(ZeroDivisionError, lambda: queryable(geometric_choice(function=fail)))
     assert queryable.privacy_loss(1) == 1.0
 
 
@@ -326,8 +325,7 @@ def test_a_failed_query_of_a_filter_is_debited() -> None:
         raise ZeroDivisionError
 
     queryable = budgeted(1.0)([1, 2])
-    with pytest.raises(ZeroDivisionError):
-        queryable(geometric_choice(function=fail))
+    raises_exactly(ZeroDivisionError, lambda: queryable(geometric_choice(function=fail)))
     raises_exactly(BudgetError, lambda: queryable(costing(0.5)), "above d_out")
 
 

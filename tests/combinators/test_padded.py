@@ -89,8 +89,7 @@ def test_errors_wait_and_interrupts_do_not(clock: Clock) -> None:
             tk.make_padded(taking(clock, 1, raising(error)), seconds=5)([1])
         assert clock.now - start == waited * SECOND
     start = clock.now
-    with pytest.raises(tk.errors.DataError):
-        tk.make_padded(taking(clock, 1), seconds=5)([0.5])
+    raises_exactly(tk.errors.DataTypeError, lambda: tk.make_padded(taking(clock, 1), seconds=5)([0.5]))
     assert clock.now - start == 5 * SECOND
 
 
@@ -116,8 +115,7 @@ def test_the_clock_runs_while_the_argument_is_checked(clock: Clock, monkeypatch:
     start = clock.now
     assert set(named([1, 2, 3])) <= {"ash", "birch", "elm"}
     assert clock.now - start == 5 * SECOND
-    with pytest.raises(tk.errors.DataError):
-        named([1, 2, 3, 4])
+    raises_exactly(tk.errors.DataError, lambda: named([1, 2, 3, 4]))
 
 
 def test_it_is_paid_for_in_a_ledger_and_a_composition(clock: Clock, tmp_path: Any) -> None:

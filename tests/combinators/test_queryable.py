@@ -112,8 +112,7 @@ def test_an_error_of_a_query_is_an_answer(make: Callable[[], Any]) -> None:
     def fail(scores: Any) -> None:
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        parent(asking(fail))
+    raises_exactly(ZeroDivisionError, lambda: parent(asking(fail)))
     raises_exactly(QueryError, lambda: child(CHOICE), "closed")
     assert parent(CHOICE) == 1
     outside = talk(1.0)([1, 2])
@@ -189,8 +188,7 @@ def test_data_that_change_later_are_not_seen(make: Callable[[], Any]) -> None:
     parent = make()(scores)
     scores[0] = 9
     assert parent(CHOICE) == 1
-    with pytest.raises(ValueError, match="read-only"):
-        parent(asking(lambda held: held.__setitem__(0, 9)))
+    raises_exactly(ValueError, lambda: parent(asking(lambda held: held.__setitem__(0, 9))), "read-only")
     assert parent(CHOICE) == 1
     assert scores.flags.writeable
 

@@ -65,8 +65,7 @@ def check_measurement(
         assert processed.parameters == measurement.parameters
     for follower in (measurement, copy.copy(measurement)):
         raises_exactly(SpaceError, lambda link=follower: measurement >> link, "can be followed only by")
-    with pytest.raises(TypeError):
-        measurement >> 3
+    raises_exactly(TypeError, lambda: measurement >> 3)
 
 
 def check_transformation(

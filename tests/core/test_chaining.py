@@ -288,8 +288,7 @@ def test_a_map_is_evaluated_once_for_a_distance_of_a_type() -> None:
         )
     assert [(type(d_in), d_in) for d_in in asked] == [(Fraction, 1), (float, 1.0)]
     for _ in range(2):
-        with pytest.raises(ValueError, match="seven"):
-            link.map(7)
+        raises_exactly(ValueError, lambda: link.map(7), "seven")
     assert asked.count(7) == 2, "an error is not kept"
     assert replace(link, privacy_map=lambda d_in: 2 * d_in).map(1) == 2.0
     assert replace(link, output_measure=Approximate(MaxDivergence()), privacy_map=lambda d_in: (d_in, 0)).map(1) == (
@@ -359,8 +358,7 @@ def test_the_given_map_is_asked_at_distances_alone(asked: Any) -> None:
     moved = tk.make_report_noisy_top_k(*scores, tk.MaxDivergence(), k=1, scale=2.0)
     again = replace(moved, input_domain=top.input_domain, input_metric=top.input_metric)
     assert moved.privacy_map(1.5) == again.privacy_map(1)
-    with pytest.raises(ParameterError, match="counts users"):
-        again.privacy_map(1.5)
+    raises_exactly(ParameterError, lambda: again.privacy_map(1.5), "counts users")
 
 
 # What a measurement declares of its steps: along a chain, on other measures, and before a function of the release.

@@ -15,13 +15,11 @@ import opendp_topk as tk
 from tests.concepts.links import check_constructor, check_measurement, check_transformation
 from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+from tests.concepts.spaces import PROFILE, RANGE
 from tests.concepts.tried import specimens_of
 
 PURE, CONCENTRATED = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
-MEASURES = (
-    *(PURE, tk.RangeDivergence(), CONCENTRATED, tk.PrivacyProfile()),
-    *(tk.Approximate(PURE), tk.Approximate(CONCENTRATED)),
-)
+MEASURES = (*(PURE, RANGE, CONCENTRATED, PROFILE), *(tk.Approximate(PURE), tk.Approximate(CONCENTRATED)))
 ELSEWHERE = ("make_above_threshold", "make_drop_groups", "make_fully_adaptive_composition", "make_padded")
 """Its law is large; its table has nulls, which differ from themselves; it has no map; it waits."""
 NAMES = [name for name in tk.__all__ if name.startswith("make_") and name not in {*MECHANISMS, *ELSEWHERE}]

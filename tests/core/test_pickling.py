@@ -312,8 +312,7 @@ def test_as_deep_as_is_allowed_all_is_answered(step: Callable[[tk.Measurement], 
 @pytest.mark.parametrize("step", [nested, chained])
 @pytest.mark.parametrize("times", [64, 200, 490])
 def test_deeper_is_refused_when_it_is_built(step: Callable[[tk.Measurement], tk.Measurement], times: int) -> None:
-    with pytest.raises(tk.errors.CapacityError, match="nested or chained at most 64 times"):
-        deep(step, times)
+    raises_exactly(tk.errors.CapacityError, lambda: deep(step, times), "nested or chained at most 64 times")
 
 
 @pytest.mark.parametrize("function", [operator.itemgetter(0), functools.partial(same), functools.partial(int, base=10)])

@@ -87,8 +87,7 @@ def stated() -> tk.Measurement:
     "built", [dataclasses.replace(top(), privacy_map=lambda d: d), tk.then_laplace(PURE, scale=1), mended(), stated()]
 )
 def test_what_no_constructor_made_is_not_written(built: Any) -> None:
-    with pytest.raises(tk.errors.ParameterTypeError, match="unchanged result of a constructor"):
-        tk.to_json(built)
+    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.to_json(built), "unchanged result of a constructor")
 
 
 def test_numbers_that_no_text_may_have_are_refused() -> None:

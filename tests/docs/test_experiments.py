@@ -16,6 +16,7 @@ import pytest
 import opendp_topk as tk
 from docs.experiments import cells, curves, lecture, mechanisms, noise, tables
 from docs.experiments.vectors import Vector, folder, read, zipf
+from tests.concepts.sentinels import raises_exactly
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = Vector("small", np.array([40, 31, 31, 20, 12, 5]))
@@ -43,10 +44,8 @@ def test_counts_are_read_from_files(suffix: str, tmp_path: Path) -> None:
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "square.npy", np.zeros((2, 2)))
-    with pytest.raises(ValueError, match=r"square\.npy: must hold one finite number an item"):
-        read(tmp_path / "square.npy")
-    with pytest.raises(ValueError, match="counts are read from"):
-        read(tmp_path / "counts.txt")
+    raises_exactly(ValueError, lambda: read(tmp_path / "square.npy"), "square.npy: must hold one finite number an item")
+    raises_exactly(ValueError, lambda: read(tmp_path / "counts.txt"), "counts are read from")
 
 
 @pytest.mark.parametrize("mechanism", mechanisms.TABLE, ids=lambda one: one.name)
@@ -142,8 +141,7 @@ def test_the_page_has_the_table_of_the_file(tmp_path: Path) -> None:
     tables.insert(page, "| new |\n")
     assert page.read_text(encoding="utf-8") == "a\n<!-- budgets -->\n\n| new |\n\n<!-- end -->\nb\n"
     page.write_text("", encoding="utf-8")
-    with pytest.raises(ValueError, match="must hold"):
-        tables.insert(page, "")
+    raises_exactly(ValueError, lambda: tables.insert(page, ""), "must hold")
     with (ROOT / "docs" / "experiments" / "budgets.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")

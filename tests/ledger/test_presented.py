@@ -10,6 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import DataError, DataTypeError, MissingExtraError, ParameterError, TableError, TopKError
+from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
 from .workers import SPACE, costing
@@ -171,11 +172,9 @@ def test_a_file_that_is_read_first_costs_nothing_where_it_is_damaged(text: bytes
     file.write_bytes(content.replace(b"aaaa", text))
     with new(path, 100, metric=USERS) as ledger:
         rows = TOP.input_domain.validate(tk.tables.read_table(file))
-        with pytest.raises(TableError):
-            rows.read_snapshot()
+        raises_exactly(TableError, rows.read_snapshot)
         assert ledger.count() == 0
-        with pytest.raises(TableError):
-            ledger.release(TOP, tk.tables.read_table(file))
+        raises_exactly(TableError, lambda: ledger.release(TOP, tk.tables.read_table(file)))
         assert ledger.count() == 1
         file.write_bytes(content)
         rows = TOP.input_domain.validate(tk.tables.read_table(file))

@@ -168,8 +168,7 @@ def test_a_last_record_of_another_branch_is_refused(path: Path) -> None:
     pieces = [path.with_name(name).read_bytes().split(SEPARATOR) for name in ("one", "other")]
     path.write_bytes(whole + SEPARATOR + pieces[0][-2] + SEPARATOR + pieces[1][-1])
     raises_exactly(LedgerError, lambda: tk.ledger.Ledger(path), "does not follow")
-    with pytest.raises(LedgerError):
-        tk.ledger.Ledger.repair(path)
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path))
 
 
 def test_records_that_changed_places_cost_all_that_is_left(path: Path) -> None:
@@ -235,8 +234,7 @@ def test_a_total_that_was_lowered_by_hand_is_not_taken_over(path: Path) -> None:
     overwrite(path, resealed(fields))
     damaged = zeroed(path.read_bytes(), 3)
     path.write_bytes(damaged)
-    with pytest.raises(LedgerError):
-        tk.ledger.Ledger.repair(path)
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path))
     assert path.read_bytes() == damaged
 
 

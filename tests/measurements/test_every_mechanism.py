@@ -534,8 +534,7 @@ def again_and_again(release: Callable[[], Any]) -> None:
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_broken_source_ends_the_first_read(release: str, kind: str, broken: Callable[[Source], list[int]]) -> None:
     asked = broken(AT_ONCE[kind])
-    with pytest.raises(PlatformError, match="source of randomness"):
-        RELEASES[release]()
+    raises_exactly(PlatformError, lambda: RELEASES[release](), "source of randomness")
     assert len(asked) == 1
 
 
@@ -544,8 +543,7 @@ def test_a_broken_source_ends_the_first_read(release: str, kind: str, broken: Ca
 @pytest.mark.parametrize("release", RELEASES)
 def test_repeating_sources_are_noticed_soon(release: str, kind: str, broken: Callable[[Source], list[int]]) -> None:
     broken(SOON[kind]())
-    with pytest.raises(PlatformError, match="returned repeated values"):
-        again_and_again(RELEASES[release])
+    raises_exactly(PlatformError, lambda: again_and_again(RELEASES[release]), "returned repeated values")
 
 
 def noticed(release: Callable[[], Any]) -> bool:

@@ -19,6 +19,7 @@ import opendp_topk as tk
 from opendp_topk.measurements import _moved
 from opendp_topk.spaces.stated import rho_of
 from tests.concepts.losses import number
+from tests.concepts.spaces import INTEGERS, MONOTONIC
 from tests.oracles import floats, maps, rhos
 
 from ..oracles import discrete
@@ -192,12 +193,7 @@ def test_where_all_may_move_by_the_most_there_is_one_shape_however_large() -> No
 # Selections where a person changes few scores: against laws of neighbours that share no code with the library.
 
 
-MAX, RANGE, ZCDP, PROFILE = MEASURES = (
-    tk.MaxDivergence(),
-    tk.RangeDivergence(),
-    tk.ZeroConcentratedDivergence(),
-    tk.PrivacyProfile(),
-)
+MAX, RANGE, ZCDP, PROFILE = MEASURES = (MAX, RANGE, ZCDP, PROFILE)
 ORDERS = (1.001, 2.0, 8.0, 40.0)
 FEW_EPSILONS = (0.0, 0.3, 0.7, 1.2)
 FAR = 12
@@ -205,7 +201,7 @@ TOLD = 1e-9  # the laws are right to 1e-12: of outcomes less likely than this no
 
 
 def selection(noise: Any, measure: tk.Measure, changes: int | None, size: int | None = None, **options: Any) -> Any:
-    metric = tk.LInfDistance(monotonic=True)
+    metric = MONOTONIC
     if changes is not None:
         metric = tk.L01InfDistance(changes=changes, monotonic=True)
     return tk.make_report_noisy_top_k(
@@ -348,7 +344,7 @@ def test_arrival_times_are_charged_where_winners_are_many() -> None:
     for make, options in ((tk.make_report_noisy_top_k, {"release": "set"}), (tk.make_noisy_top_k_with_gaps, {})):
         for changes, k, d_in, kind in ((1, 100, 1, "ArrivalTimes"), (1, 100, 2, "Largest"), (40, 100, 1, None)):
             metric = tk.L01InfDistance(changes=changes, monotonic=True)
-            space = tk.VectorDomain(tk.AtomDomain(int)), metric, PROFILE
+            space = INTEGERS, metric, PROFILE
             curve = make(*space, k=k, scale=10, noise=tk.noise.Gumbel(), **options).map(d_in)
             last = type(curve.bounds[-1]).__name__
             assert last == kind or (kind is None and last not in ("ArrivalTimes", "Largest")), (make, changes, d_in)
@@ -456,7 +452,7 @@ def test_a_curve_states_the_rho_that_is_charged() -> None:
 @pytest.mark.further
 def test_gaps_cost_no_more_than_all_scores_and_counts_only_those_that_move() -> None:
     domain = tk.VectorDomain(tk.AtomDomain(int), size=50)
-    few, all_of_them = tk.L01InfDistance(changes=2, monotonic=True), tk.LInfDistance(monotonic=True)
+    few, all_of_them = tk.L01InfDistance(changes=2, monotonic=True), MONOTONIC
     gaps = (domain, few) >> tk.then_noisy_top_k_with_gaps(MAX, k=20, scale=10, noise=tk.noise.Laplace())
     assert gaps.map(1) == 0.2
     for measure, one in ((MAX, 2 / 10), (ZCDP, 2 / 800)):

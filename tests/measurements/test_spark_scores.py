@@ -181,8 +181,7 @@ def test_what_spark_says_is_not_repeated(spark: Any) -> None:
 def test_what_cannot_be_sent_is_refused_before_a_job_is_run(spark: Any) -> None:
     own = dataclasses.replace(top(1), parameters={})
     frame = spark.range(10).selectExpr("id as item", "id as score")
-    with pytest.raises(ParameterTypeError):
-        tk.release_spark(own, frame, "item", "score", plan="workers")
+    raises_exactly(ParameterTypeError, lambda: tk.release_spark(own, frame, "item", "score", plan="workers"))
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ from opendp_topk.apps.planning.units import (
     split_item_parts,
     users_to_rows,
 )
+from tests.concepts.spaces import PURE, ZCDP
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
@@ -61,10 +62,7 @@ def test_noise_and_promise_are_those_of_formulas(own: NumericColumns, unit: tupl
     number, q = int(own.bounds[1] - own.bounds[0]) + 1, own.quantiles[0].denominator
     pure = 2.0 * moved(own, unit) / 0.5
     concentrated = 2 * moved(own, unit) / math.sqrt(8 * 0.125)
-    for measure, d_out, scale in (
-        (tk.MaxDivergence(), 0.5, pure),
-        (tk.ZeroConcentratedDivergence(), 0.125, concentrated),
-    ):
+    for measure, d_out, scale in ((PURE, 0.5, pure), (ZCDP, 0.125, concentrated)):
         plan = plan_of(own, Budget(measure, d_out), unit)
         # Under rho a sharper bound than that of the range may be known: the least scale is no larger.
         assert plan.scale == pytest.approx(scale) if d_out == 0.5 else 0.5 * scale < plan.scale <= scale * (1 + 1e-9)
@@ -85,7 +83,7 @@ def test_what_is_promised_of_ranks_is_what_the_scores_say() -> None:
     """Whatever comes within the bound of the scores keeps the promise, and in some table just so."""
     for quantile in (HALF, Fraction(1, 3), Fraction(9, 10)):
         own, tight = columns(quantile, (0, 3)), False
-        plan = plan_of(own, Budget(tk.MaxDivergence(), 2.0 * quantile.denominator))
+        plan = plan_of(own, Budget(PURE, 2.0 * quantile.denominator))
         shares = WORDS.search(plan.query.task.accuracy_guarantees(plan)["accuracy"].words)
         below, reach, above, _ = map(Fraction, shares.groups())
         bound = plan.measurement.accuracy(4, 0.05)
@@ -141,7 +139,7 @@ def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int
     quarters = tuple(Fraction(n, 4) for n in (1, 2, 3))
     for bounds, most, places in (((0, 9), 1, 64), ((-5, 90), 3, 64), ((0, 2**20 - 1), 1, 16)):
         own = replace(columns(bounds=bounds, max_rows=most), quantiles=quarters)
-        plan = plan_of(own, Budget(tk.MaxDivergence(), 0.5), unit)
+        plan = plan_of(own, Budget(PURE, 0.5), unit)
         moved_rows = unit[1] * most * (2 if unit[0] == "replace" else 1)
         assert plan.scale == pytest.approx(2 * moved_rows / 0.5)
         assert plan.measurement.map(unit[1]) <= 0.5
@@ -211,9 +209,7 @@ def test_counts_are_of_rows_and_one_person_moves_what_is_said() -> None:
 def test_a_measurement_costs_what_so_many_users_do_and_that_is_met() -> None:
     """Laplace noise on counts at r rows: the largest log ratio of two released vectors is r / scale, and no more."""
     columns, scale, most = Columns(ROW, "item", max_items=1, keep="order"), Fraction(2), 3
-    noisy = columns.score_transformation("add_remove", ITEMS) >> tk.then_noisy_histogram(
-        tk.MaxDivergence(), scale=scale
-    )
+    noisy = columns.score_transformation("add_remove", ITEMS) >> tk.then_noisy_histogram(PURE, scale=scale)
     worst = max(
         sum(abs(one - other) for one, other in zip(counts(rows), counts(less), strict=True)) / scale
         for rows in TABLES

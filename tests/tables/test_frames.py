@@ -357,8 +357,7 @@ def test_guarded_lets_the_user_stop(error: type[BaseException]) -> None:
     def stop() -> None:
         raise error
 
-    with pytest.raises(error):
-        run_guarded(stop)
+    raises_exactly(error, lambda: run_guarded(stop))
 
 
 def test_guarded_names_the_package_that_a_back_end_lacks() -> None:

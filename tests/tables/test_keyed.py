@@ -116,8 +116,7 @@ def test_a_back_end_that_fails() -> None:
     import polars as pl
 
     table = pl.LazyFrame({"u": ["1", "x"], "i": ["a", "b"]}).with_columns(pl.col("u").cast(pl.Int64))
-    with pytest.raises(TableError):
-        count_users_by_item(pairs_of(table, "u", "i"))
+    raises_exactly(TableError, lambda: count_users_by_item(pairs_of(table, "u", "i")))
 
 
 # Counts that an engine holds: a mapping that is fetched once, and only as far as it is asked for.
@@ -315,5 +314,4 @@ def test_users_and_items_whose_pairs_fit_no_number_are_refused(monkeypatch: pyte
     monkeypatch.setattr(firsts, "_MOST", len(rows))
     assert len(firsts.keep_first_items(lazy_frame(rows, "wide"), 2)) == 6
     monkeypatch.setattr(firsts, "_MOST", len(rows) - 1)
-    with pytest.raises(TableError):
-        run_guarded(lambda: firsts.count_first_items(lazy_frame(rows, "wide"), 2))
+    raises_exactly(TableError, lambda: run_guarded(lambda: firsts.count_first_items(lazy_frame(rows, "wide"), 2)))

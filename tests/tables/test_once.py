@@ -224,8 +224,7 @@ def test_a_plan_that_gives_other_columns_than_it_announced_is_refused() -> None:
         schema={"member": pl.Int64, "work": pl.Int64},
         validate_output_schema=False,
     )
-    with pytest.raises(tk.errors.TableError):
-        _count(candidates=None)(lying)
+    raises_exactly(tk.errors.TableError, lambda: _count(candidates=None)(lying))
 
 
 @pytest.mark.parametrize("version", ["1.36.1", "1.34.0", "0.20.31"])

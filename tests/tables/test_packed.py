@@ -196,8 +196,7 @@ def test_arrays_are_sorted_on_processors(kind: Any) -> None:
 @pytest.mark.usefixtures("small_pieces")
 def test_an_error_on_another_processor_is_raised_here() -> None:
     assert packed.map_on_cores(lambda one: 12 // one, [1, 2, 3]) == [12, 6, 4]
-    with pytest.raises(ZeroDivisionError):
-        packed.map_on_cores(lambda one: 12 // one, [1, 2, 0, 3])
+    raises_exactly(ZeroDivisionError, lambda: packed.map_on_cores(lambda one: 12 // one, [1, 2, 0, 3]))
 
 
 # Counts by group and candidate against the plain-Python reference, on every back end, packed and joined.

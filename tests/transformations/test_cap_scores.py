@@ -10,6 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from tests.concepts.sentinels import raises_exactly
+from tests.concepts.spaces import PURE, RANGE
 from tests.concepts.specimens import Law, Specimen
 from tests.oracles import floats
 from tests.tables.test_frames import BACK_ENDS
@@ -70,11 +71,11 @@ def test_the_map_holds_on_all_neighbours_and_is_attained(kind: str, share: Fract
 
 def test_a_cap_that_is_chosen_privately_and_used() -> None:
     """Nine of ten users have two items, one has fifty: the cap is two, and all is paid for."""
-    measure = tk.Approximate(tk.MaxDivergence())
+    measure = tk.Approximate(PURE)
     rows = [(user, item) for user in range(900) for item in (user % 5, 5)]
     rows += [(user, item) for user in range(900, 1000) for item in range(50)]
     scores = SPACE >> tk.then_cap_scores(caps=[1, 2, 50], share=Fraction(9, 10))
-    chosen = scores >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=30.0)
+    chosen = scores >> tk.then_report_noisy_top_k(PURE, k=1, scale=30.0)
     cap = tk.make_approximate(chosen >> tk.index_candidates([1, 2, 50]))
 
     def capped(found: Any) -> tk.Measurement:
@@ -113,12 +114,4 @@ def specimens() -> list[Specimen]:
         return dict(enumerate(floats.softmax(scores / 4)[0].tolist()))
 
     tables = frame([(1, "a"), (2, "a"), (2, "b")]), frame([(1, "a")])
-    return [
-        Specimen(
-            link,
-            tables,
-            law,
-            share=0.3,
-            measurement=link >> tk.then_exponential_mechanism(tk.RangeDivergence(), scale=4),
-        )
-    ]
+    return [Specimen(link, tables, law, share=0.3, measurement=link >> tk.then_exponential_mechanism(RANGE, scale=4))]

@@ -12,6 +12,7 @@ import pytest
 import opendp_topk as tk
 from tests.concepts.links import check_constructor, check_transformation
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+from tests.concepts.spaces import PURE, RANGE
 from tests.concepts.specimens import Law, Specimen
 from tests.oracles import floats
 from tests.oracles.totals import on_grid
@@ -173,7 +174,7 @@ def test_bounds_that_are_taken_from_the_data_would_leak() -> None:
     for rows in (ages, [*ages, (9, 31)]):
         bounds = min(age for _, age in rows), max(age for _, age in rows)
         chosen = (SPACE >> tk.then_quantile_scores(quantile=HALF, bounds=bounds)) >> tk.then_report_noisy_top_k(
-            tk.MaxDivergence(), k=1, scale=2.0
+            PURE, k=1, scale=2.0
         )
         laws.append({tk.multiples(bounds)[at] for (at,) in chosen.distribution(frame(rows))})
     assert 31 in laws[1] - laws[0]
@@ -182,7 +183,7 @@ def test_bounds_that_are_taken_from_the_data_would_leak() -> None:
 def test_a_median_that_is_chosen_privately() -> None:
     rows = [(user, 20 + user % 41) for user in range(4100)]
     scores = SPACE >> tk.then_quantile_scores(quantile=HALF, bounds=(0, 120))
-    chosen = scores >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
+    chosen = scores >> tk.then_report_noisy_top_k(PURE, k=1, scale=2.0)
     median = chosen >> tk.index_candidates(tk.multiples((0, 120)))
     assert median.map(1) == 1.0
     # All others score -100 or less, 50 scales of noise below: one of them is released with a probability below 1e-18.
@@ -245,12 +246,4 @@ def specimens() -> list[Specimen]:
         return dict(enumerate(floats.softmax(scores / 4)[0].tolist()))
 
     tables = frame([(1, 0), (2, 0), (3, 2), (4, 2), (5, 2)]), frame([(1, 0), (2, 0), (3, 2), (4, 2)])
-    return [
-        Specimen(
-            link,
-            tables,
-            law,
-            share=0.3,
-            measurement=link >> tk.then_exponential_mechanism(tk.RangeDivergence(), scale=4),
-        )
-    ]
+    return [Specimen(link, tables, law, share=0.3, measurement=link >> tk.then_exponential_mechanism(RANGE, scale=4))]
