@@ -203,31 +203,17 @@ def test_what_is_no_claim() -> None:
 @pytest.mark.slow
 def test_a_mechanism_that_is_wrong_by_a_twentieth_is_refuted_at_a_million_samples() -> None:
     """Theory: the logarithm of the ratio has a standard error of .0036 there, and .05 is beyond 9 of them."""
-    found = tk.audit.audit_claim(
-        response(1.05, 5), epsilon=1.0, pairs=PAIR, batched=True, samples=1_000_000, confidence=1 - 1e-9
-    )
-    assert found.verdict == "refuted"
-    right = tk.audit.audit_claim(
-        response(1.0, 5), epsilon=1.0, pairs=PAIR, batched=True, samples=1_000_000, confidence=1 - 1e-9
-    )
-    assert right.verdict == "not refuted"
+    options = {"epsilon": 1.0, "pairs": PAIR, "batched": True, "samples": 1_000_000, "confidence": 1 - 1e-9}
+    assert tk.audit.audit_claim(response(1.05, 5), **options).verdict == "refuted"
+    assert tk.audit.audit_claim(response(1.0, 5), **options).verdict == "not refuted"
 
 
 @pytest.mark.slow
 def test_false_alarms_of_a_thousand_sessions_stay_below_the_stated_probability() -> None:
     """Each session audits three mechanisms that lose just what they claim, at a twentieth in all."""
     beta, sessions, alarms = 0.05, 1000, 0
+    options = {"epsilon": 1.0, "pairs": PAIR, "batched": True, "samples": 400, "confidence": 1 - beta / 3}
     for session in range(sessions):
-        verdicts = [
-            tk.audit.audit_claim(
-                response(1.0, 3 * session + test),
-                epsilon=1.0,
-                pairs=PAIR,
-                batched=True,
-                samples=400,
-                confidence=1 - beta / 3,
-            ).verdict
-            for test in range(3)
-        ]
-        alarms += "refuted" in verdicts
+        responses = [response(1.0, 3 * session + test) for test in range(3)]
+        alarms += "refuted" in [tk.audit.audit_claim(one, **options).verdict for one in responses]
     assert alarms <= beta * sessions

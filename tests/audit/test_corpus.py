@@ -65,15 +65,8 @@ COUNTS = tk.VectorDomain(tk.AtomDomain(int, bounds=(0, 10**6))), tk.L1Distance()
 def audited(mechanism: Mechanism, seed: int, samples: int, space: Any = None) -> Any:
     domain, metric = space or (COUNTS if mechanism in ON_COUNTS else SCORES)
     draw = np.random.default_rng(seed)
-    return search(
-        lambda x, n: mechanism(x, n, draw),
-        input_domain=domain,
-        input_metric=metric,
-        measure=tk.MaxDivergence(),
-        samples=samples,
-        confidence=SURE,
-        batched=True,
-    )
+    space = {"input_domain": domain, "input_metric": metric, "measure": tk.MaxDivergence()}
+    return search(lambda x, n: mechanism(x, n, draw), **space, samples=samples, confidence=SURE, batched=True)
 
 
 def named(mechanism: Mechanism) -> str:

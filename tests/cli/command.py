@@ -63,6 +63,11 @@ def spawn(*arguments: object, **environment: str) -> Result:
     return Result(done.returncode, done.stdout, done.stderr)
 
 
+def argv(text: str) -> list[str]:
+    """The arguments of a command line."""
+    return text.split()
+
+
 def numbers(text: str) -> set[str]:
     """Every number that a text shows."""
     return set(_NUMBER.findall(text))

@@ -22,7 +22,7 @@ from opendp_topk.errors import TableError
 from tests.concepts.sentinels import raises_exactly
 from tests.tables.spark_session import LOOPBACK, require_spark
 
-from .command import record_of, spawn
+from .command import argv, record_of, spawn
 from .conftest import CANDIDATES, LOANS, Command, Library
 from .test_errors import loaded
 from .test_show import RECORD, SCHEMA, page_of, saved, schema
@@ -361,20 +361,7 @@ def test_numbers_of_the_list_are_those_of_the_table_however_they_are_written(com
     table = pl.read_parquet(sales).with_columns(pl.lit(7).alias("shop"))
     table.write_parquet("shops.parquet")
     Path("shops.csv").write_text('product,shop\ntea,07\n"tea, green", +7 \ntea,8\n')
-    asked = (
-        "release",
-        "top-k",
-        "shops.parquet",
-        "--user",
-        "buyer",
-        "--item",
-        "shop,product",
-        "--k",
-        2,
-        *SURE,
-        "--out",
-        "-",
-    )
+    asked = *argv("release top-k shops.parquet --user buyer --item shop,product --k 2 --out -"), *SURE
     record = record_of(command(*asked, "--candidates", "shops.csv").out)
     assert record["items"] == [["7", "tea"], ["7", "tea, green"]]
     Path("twice.csv").write_text("product,shop\ntea,07\ntea,7\nsalt,1\n")

@@ -29,7 +29,7 @@ from opendp_topk.errors import TableError
 from opendp_topk.markup.foreign import json_text
 from tests.markup.test_foreign import HOSTILE, acting
 
-from .command import Result, edited, places, record_of
+from .command import Result, argv, edited, places, record_of
 from .conftest import Command, Library
 from .test_show import RECORD, SHOWN, saved
 
@@ -116,9 +116,9 @@ def test_no_text_of_a_record_is_obeyed(path: tuple[Any, ...], command: Command, 
 def test_a_line_break_in_a_record_forges_no_row(command: Command, tmp_path: Path) -> None:
     forged = edited(FULL, ("accuracy", "words"), "surely\ncost      epsilon = 0 for 1 user added or removed")
     result = command("show", saved(tmp_path, forged))
-    assert [line for line in result.out.splitlines() if line.startswith("cost ")] == [
-        line for line in command("show", saved(tmp_path, FULL)).out.splitlines() if line.startswith("cost ")
-    ]
+    plain = command("show", saved(tmp_path, FULL))
+    costs = [[line for line in one.out.splitlines() if line.startswith("cost ")] for one in (result, plain)]
+    assert costs[0] == costs[1]
 
 
 def test_markup_of_the_terminal_library_is_text(command: Command, tmp_path: Path) -> None:
@@ -170,14 +170,9 @@ def test_the_forger_of_this_test_can_write_a_whole_ledger(ledger: Path, command:
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_text_of_a_ledger_is_obeyed(name: str, ledger: Path, command: Command, tmp_path: Path) -> None:
     file = forged(ledger, **{name: HOSTILE})
-    asked: list[tuple[object, ...]] = [
-        ("show", file),
-        ("show", file, "--history"),
-        ("show", file, "--history", "--json"),
-    ]
-    asked += [("verify", file), ("head", file), ("export", file), ("verify", file, "--json")]
-    for arguments in asked:
-        result = command("ledger", *arguments)
+    asked = "show", "show --history", "show --history --json", "verify", "head", "export", "verify --json"
+    for one in asked:
+        result = command("ledger", *argv(one), file)
         assert acting(result.out + result.err, but="\n\t") == set()
         assert "internal error" not in result.err
     for to in (tmp_path / "out.csv", tmp_path / "out.jsonl", tmp_path / "out.html"):
@@ -228,11 +223,8 @@ def test_numbers_that_json_does_not_know_are_no_record(tmp_path: Path) -> None:
         with pytest.raises(TableError):
             read_fields(str(file))
     fields = read_fields(str(saved(tmp_path, RECORD)))
-    assert (
-        json.loads((tmp_path / "top.json").read_text("utf-8"))
-        == fields
-        == release_record.ReleaseRecord.from_dict(fields).as_dict()
-    )
+    assert json.loads((tmp_path / "top.json").read_text("utf-8")) == fields
+    assert release_record.ReleaseRecord.from_dict(fields).as_dict() == fields
 
 
 KINDS: dict[str, tuple[object, ...]] = {
@@ -323,9 +315,7 @@ def deeper(path: tuple[Any, ...], change: Callable[[Any], Any]) -> Callable[[dic
         value: Any = record
         for key in path:
             value = value[key]
-        made = edited(record, path, change(value))
-        assert isinstance(made, dict)
-        return made
+        return edited(record, path, change(value))
 
     return edit
 
@@ -418,19 +408,7 @@ def paid_once(tmp_path_factory: pytest.TempPathFactory) -> Paid:
     pl.DataFrame(rows, schema=["reader", "book"], orient="row").write_parquet(folder / "loans.parquet")
     (folder / "list.txt").write_text("0\n1\n2\n3\n4\n")
     ledger, file = folder / "budget.ledger", folder / "top.json"
-    asked = (
-        "--candidates",
-        folder / "list.txt",
-        "--k",
-        3,
-        "--epsilon",
-        1,
-        "--counts",
-        "--period",
-        "May",
-        "--ledger",
-        ledger,
-    )
+    asked = "--candidates", folder / "list.txt", *argv("--k 3 --epsilon 1 --counts --period May"), "--ledger", ledger
     several = (
         ("ledger", "create", ledger, "--dataset", "loans", "--epsilon", 3, "--user", "reader", "--purpose", "a list"),
         ("release", "top-k", folder / "loans.parquet", "--user", "reader", "--item", "book", *asked, "--out", file),

@@ -280,21 +280,15 @@ def test_a_map_is_evaluated_once_for_a_distance_of_a_type() -> None:
     link = make_user_measurement(*FLOATS, MaxDivergence(), function=lambda x: 0, privacy_map=third)
     above = math.nextafter(1 / 3, 1)
     for _ in range(3):
-        assert (link.map(ONE), link.exact_map(ONE), link.map(1.0), link.exact_map(1.0)) == (
-            above,
-            Fraction(1, 3),
-            0.25,
-            Fraction(1, 4),
-        )
+        assert (link.map(ONE), link.exact_map(ONE)) == (above, Fraction(1, 3))
+        assert (link.map(1.0), link.exact_map(1.0)) == (0.25, Fraction(1, 4))
     assert [(type(d_in), d_in) for d_in in asked] == [(Fraction, 1), (float, 1.0)]
     for _ in range(2):
         raises_exactly(ValueError, lambda: link.map(7), "seven")
     assert asked.count(7) == 2, "an error is not kept"
     assert replace(link, privacy_map=lambda d_in: 2 * d_in).map(1) == 2.0
-    assert replace(link, output_measure=Approximate(MaxDivergence()), privacy_map=lambda d_in: (d_in, 0)).map(1) == (
-        1.0,
-        0.0,
-    )
+    relaxed = replace(link, output_measure=Approximate(MaxDivergence()), privacy_map=lambda d_in: (d_in, 0))
+    assert relaxed.map(1) == (1.0, 0.0)
 
 
 # What later queries of an interactive measurement hold

@@ -146,12 +146,8 @@ def test_two_cases_of_one_name_are_refused() -> None:
 
 
 def test_values_are_shown_exactly_and_without_what_differs_between_runs() -> None:
-    assert [shown(one) for one in (0.5, 1 / 3, 0.0, float("inf"))] == [
-        "0x1p-1",
-        "0x1.5555555555555p-2",
-        "0x0p+0",
-        "inf",
-    ]
+    assert [shown(one) for one in (0.5, 0.0, float("inf"))] == ["0x1p-1", "0x0p+0", "inf"]
+    assert shown(1 / 3) == "0x1.5555555555555p-2"
     assert float.fromhex(hexadecimal(0.1)) == 0.1
     assert shown(Rough([1 / 3, 1])) == ["0.3333333333", 1]
     assert shown(2**80) == str(2**80)

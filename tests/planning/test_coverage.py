@@ -9,7 +9,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning.public_shape import CoverageReach, SimulatedMean, simulate_coverage
-from tests.cli.command import spawn
+from tests.cli.command import argv, spawn
 from tests.concepts.sentinels import raises_exactly
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
@@ -66,18 +66,7 @@ def test_the_command_releases_and_shows_the_choices(tmp_path: Path) -> None:
     rows = [(who, book) for who in range(3000) for book in BOOKS[:2]] + [(who, "Walden") for who in range(3000, 4000)]
     pl.DataFrame(rows, ["who", "book"], orient="row").write_parquet(tmp_path / "read.parquet")
     (tmp_path / "books.txt").write_text("\n".join(BOOKS))
-    given = [
-        "--user",
-        "who",
-        "--item",
-        "book",
-        "--candidates",
-        str(tmp_path / "books.txt"),
-        "--k",
-        "2",
-        "--epsilon",
-        "1",
-    ]
+    given = *argv("--user who --item book --k 2 --epsilon 1"), "--candidates", tmp_path / "books.txt"
     record = tmp_path / "top.json"
     made = spawn("release", "coverage", tmp_path / "read.parquet", *given, "--out", record)
     assert made.code == 0, made.err

@@ -62,12 +62,8 @@ def test_the_nearest_is_taken() -> None:
                 if row.options.get("gaussian") and budget.measure == MaxDivergence():
                     continue
                 other = plan_query(replace(asked, task=replace(asked.task, mechanism=row, alternatives=())))
-                assert found.query.task.error_bound(found) <= other.query.task.error_bound(other), (
-                    budget,
-                    k,
-                    most,
-                    row.name,
-                )
+                near = [one.query.task.error_bound(one) for one in (found, other)]
+                assert near[0] <= near[1], (budget, k, most, row.name)
             taken.add(found.name)
     assert taken == {"report_noisy_top_k", "histogram_laplace", "histogram_gaussian"}
 

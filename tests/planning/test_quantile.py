@@ -34,15 +34,12 @@ pl = pytest.importorskip("polars", reason="the tests of tables make them with po
 
 HALF = Fraction(1, 2)
 SEVERAL = re.compile(r"b is (\S+), plus (\d+) for each started block of (\d+) rows beyond the first \3 rows")
-WORDS = re.compile(
-    r"at most (\S+) N \+ (\S+) of the N counted rows are below .*, and at most (\S+) N \+ (\S+) are above it"
-)
+WORDS = re.compile(r"at most (\S+) N \+ (\S+) of the N counted rows are below .*at most (\S+) N \+ (\S+) are above it")
 
 
 def columns(quantile: Fraction = HALF, bounds: tuple[int, int] = (0, 9), **more: Any) -> NumericColumns:
-    return NumericColumns(
-        "u", value="v", quantiles=(quantile,), bounds=(Fraction(bounds[0]), Fraction(bounds[1])), **more
-    )
+    low, high = map(Fraction, bounds)
+    return NumericColumns("u", value="v", quantiles=(quantile,), bounds=(low, high), **more)
 
 
 def plan_of(own: NumericColumns, budget: Budget, unit: tuple[str, int] = ("add_remove", 1)) -> Any:
@@ -150,12 +147,8 @@ def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int
         assert Fraction(found[1]) >= Fraction(plan.measurement.accuracy(own.n_candidates, 0.05))
         assert (int(found[2]), int(found[3]), promise.within_users) == (1, places, None)
         assert plan.accuracy == math.ceil(plan.query.task.row_error_bound(plan))
-    assert [format_rows(Fraction(n, 100)) for n in (100, 150, 10000001, 2**60)] == [
-        "1",
-        "1.5",
-        "100001",
-        "11529300000000000",
-    ]
+    assert [format_rows(Fraction(n, 100)) for n in (100, 150, 10000001)] == ["1", "1.5", "100001"]
+    assert format_rows(Fraction(2**60, 100)) == "11529300000000000"
 
 
 def test_quantiles_that_do_not_ascend_are_refused() -> None:

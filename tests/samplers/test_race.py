@@ -169,16 +169,8 @@ def _check_row(name: str, case: Case, times: int, k: int, sign: int, ordered: bo
     d = len(case.scores)
     leading = {t * d + i: digits for t in range(0, times, 2) for i, digits in case.leading.items()}
     streams = Streams(seed, leading)
-    found = rows.repeat_top_k(
-        canonical(case.scores),
-        case.scale,
-        getattr(tk.noise, name)(),
-        k,
-        times,
-        sign=sign,
-        ordered=ordered,
-        entropy=streams,
-    )
+    values, noise = canonical(case.scores), getattr(tk.noise, name)()
+    found = rows.repeat_top_k(values, case.scale, noise, k, times, sign=sign, ordered=ordered, entropy=streams)
     assert found.shape == (times, k)
     assert found.dtype == np.int64
     for t in range(times):

@@ -14,24 +14,14 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk import Approximate, MaxDivergence, RangeDivergence, ZeroConcentratedDivergence
 from opendp_topk.errors import ParameterError, ParameterTypeError
+from opendp_topk.spaces import measures
 from opendp_topk.spaces.costs import FREE, STRICT, Cost, require_measure, require_with_delta, with_delta
 from opendp_topk.spaces.costs import SCALAR as SCALAR_MEASURES
 from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, ZCDPBound
 from opendp_topk.spaces.curves.composed import Composed
-from opendp_topk.spaces.measures import (
-    Approximate,
-    MaxDivergence,
-    RangeDivergence,
-    ZeroConcentratedDivergence,
-    bounds_range,
-    has_delta,
-    is_concentrated,
-    is_pure,
-    join_delta,
-    split_delta,
-    without_delta,
-)
+from opendp_topk.spaces.measures import bounds_range, has_delta, is_concentrated, is_pure, join_delta, split_delta
 from tests.concepts.losses import hockey_stick
 from tests.oracles import rhos
 
@@ -270,8 +260,8 @@ def test_parts_of_distances() -> None:
     assert split_delta(tk.MaxDivergence(), THIRD) == (THIRD, 0)
     assert join_delta(pair, THIRD, 3) == (THIRD, 1)
     assert join_delta(tk.RangeDivergence(), THIRD, 0) == THIRD
-    assert without_delta(pair) == tk.ZeroConcentratedDivergence()
-    assert without_delta(tk.MaxDivergence()) == tk.MaxDivergence()
+    assert measures.without_delta(pair) == tk.ZeroConcentratedDivergence()
+    assert measures.without_delta(tk.MaxDivergence()) == tk.MaxDivergence()
     assert [is_pure(measure) for measure in (*MEASURES, tk.PrivacyProfile(), pair)] == [True] + 4 * [False]
     concentrated = [is_concentrated(measure) for measure in (*MEASURES, tk.PrivacyProfile(), pair)]
     assert concentrated == [False, False, True, False, False]
