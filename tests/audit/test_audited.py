@@ -104,10 +104,8 @@ def test_the_event_and_its_counts_are_those_of_the_samples() -> None:
     (seen,) = found.found.estimate.seen
     assert {seen.first, seen.second} == {0, 100}
     assert seen.event in ("the release is ('label', 3)", "the release is ('label', 4)")
-    assert {one.event for one in found.found.estimate.outcomes} == {
-        "the release is ('label', 3)",
-        "the release is ('label', 4)",
-    }
+    events = {one.event for one in found.found.estimate.outcomes}
+    assert events == {"the release is ('label', 3)", "the release is ('label', 4)"}
 
 
 def test_floats_are_told_by_intervals_that_hold_them() -> None:

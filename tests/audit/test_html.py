@@ -187,12 +187,9 @@ def test_stale_code_and_statements_are_named(copy: Path, monkeypatch: pytest.Mon
 
 def test_a_claim_that_nothing_tested_is_shown_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A release that never depends on its input, under a map that claims a loss."""
-    constant = tk.make_user_measurement(
-        *(tk.VectorDomain(tk.AtomDomain(float), size=3), tk.LInfDistance(), tk.MaxDivergence()),
-        function=lambda scores: 0,
-        privacy_map=lambda d_in: 4.0 * d_in,
-        distribution=lambda scores: {0: Fraction(1)},
-    )
+    space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.LInfDistance(), tk.MaxDivergence()
+    law = {"function": lambda scores: 0, "distribution": lambda scores: {0: Fraction(1)}}
+    constant = tk.make_user_measurement(*space, **law, privacy_map=lambda d_in: 4.0 * d_in)
     flip = next(one for one in EXAMPLES if one.constructor == "make_permute_and_flip")
     monkeypatch.setattr(shipped, "shipped_examples", lambda: iter([replace(flip, measurement=constant)]))
     material = write_report(tmp_path / "report", budget=1, on=DAY)

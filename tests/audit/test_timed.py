@@ -5,6 +5,7 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -119,17 +120,11 @@ def test_measurements_are_called_one_by_one(clock: Clock) -> None:
 
 
 def test_what_cannot_be_timed_is_refused() -> None:
-    raises_exactly(
-        ParameterError,
-        lambda: tk.audit.estimate(len, [1], [2], samples=100, timed=True, batched=True),
-        "timed requires single calls",
-    )
+    batched = partial(tk.audit.estimate, len, [1], [2], samples=100, timed=True, batched=True)
+    raises_exactly(ParameterError, batched, "timed requires single calls")
     for measure in (tk.RangeDivergence(), tk.ZeroConcentratedDivergence()):
-        raises_exactly(
-            ParameterError,
-            lambda measure=measure: tk.audit.estimate(len, [1], [2], samples=100, timed=True, measure=measure),
-            "timed requires a claim of epsilon and delta",
-        )
+        asked = partial(tk.audit.estimate, len, [1], [2], samples=100, timed=True, measure=measure)
+        raises_exactly(ParameterError, asked, "timed requires a claim of epsilon and delta")
     raises_exactly(ParameterTypeError, lambda: tk.audit.estimate(len, [1], [2], samples=100, timed=1), "timed must be")
 
 
@@ -137,10 +132,7 @@ def law(odds: tuple[Fraction, ...]) -> list[Fraction]:
     """How likely each number of hits is in independent trials with these odds."""
     found = [Fraction(1)]
     for p in odds:
-        found = [
-            (found[h] * (1 - p) if h < len(found) else 0) + (found[h - 1] * p if h else 0)
-            for h in range(len(found) + 1)
-        ]
+        found = [stay * (1 - p) + hit * p for stay, hit in zip([*found, 0], [0, *found], strict=True)]
     return found
 
 

@@ -74,10 +74,8 @@ def confirmed(report: Any, k: int, scale: float = 1.0) -> mpmath.mpf:
     """The loss at the witness by the oracle, which knows neither the library's laws nor its losses."""
     noise = report.parameters.get("noise", "Exponential")
     with mpmath.workdps(50):
-        laws = [
-            rankings(noise, [mpmath.exp(mpmath.mpf(s) / scale) for s in x], k)
-            for x in (report.witness.x, report.witness.x_prime)
-        ]
+        both = report.witness.x, report.witness.x_prime
+        laws = [rankings(noise, [mpmath.exp(mpmath.mpf(s) / scale) for s in x], k) for x in both]
         if report.output_measure != ZCDP:
             return realised(report.output_measure, *laws)
         order = mpmath.mpf(report.witness.where["alpha"])
@@ -111,10 +109,8 @@ def test_k_r_squared_half_is_refuted_as_rho_of_exponential_noise() -> None:
 @pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP], ids=repr)
 def test_a_map_of_half_the_scale_or_of_monotone_neighbours_is_refuted(measure: tk.Measure) -> None:
     monotone = one_shot(3, measure, tk.LInfDistance(monotonic=True))
-    for own, other in (
-        (one_shot(3, measure), one_shot(3, measure, scale=2.0)),
-        (one_shot(3, measure, tk.LInfDistance()), monotone),
-    ):
+    wider, both_ways = one_shot(3, measure, scale=2.0), one_shot(3, measure, tk.LInfDistance())
+    for own, other in ((one_shot(3, measure), wider), (both_ways, monotone)):
         report = refuted(claiming(own, other.privacy_map))
         assert report.tightness > 1.7
         assert confirmed(report, 2) == pytest.approx(report.loss, rel=1e-9)
@@ -171,14 +167,8 @@ def test_epsilon_and_delta() -> None:
     def of(delta: Any) -> tk.Measurement:
         space = tk.VectorDomain(FLOATS, size=2), tk.RangeDistance()
         softmax = tk.make_exponential_mechanism(*space, PURE, scale=1.0)
-        return tk.make_user_measurement(
-            *space,
-            tk.Approximate(PURE),
-            function=softmax.function,
-            privacy_map=lambda d_in: (0.5, delta),
-            distribution=softmax.declared.law,
-            parameters={"scale": 1.0},
-        )
+        law = {"function": softmax.function, "distribution": softmax.declared.law, "parameters": {"scale": 1.0}}
+        return tk.make_user_measurement(*space, tk.Approximate(PURE), **law, privacy_map=lambda d_in: (0.5, delta))
 
     exact = (1 - math.exp(-0.25)) ** 2 / (1 - math.exp(-1))
     report = tk.audit.verify(of(exact + 1e-9))

@@ -7,6 +7,7 @@ greedy choices and the most popular items without noise. The seconds are those o
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,8 @@ def least_scales(d: int, k: int) -> tuple[float, float]:
 
     def scale(metric: tk.UserDistance) -> float:
         space, candidates = (SPACE[0], metric, tk.PrivacyProfile()), range(d)
-        return float(
-            tk.binary_search_param(
-                lambda scale: tk.make_top_k_coverage(*space, candidates=candidates, k=k, scale=scale), 1, BUDGET
-            )
-        )
+        make = partial(tk.make_top_k_coverage, *space, candidates=candidates, k=k)
+        return float(tk.binary_search_param(lambda scale: make(scale=scale), 1, BUDGET))
 
     return scale(SPACE[1]), scale(tk.UserDistance("replace")) / 2  # who is replaced moves scores twice as far
 

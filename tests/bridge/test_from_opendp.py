@@ -31,13 +31,9 @@ def vectors(T: Any = "i32", size: int | None = 3, **options: Any) -> Any:
 def theirs(
     measure: Any, loss: Any, *, domain: Any = None, metric: Any = None, function: Any = lambda scores: len(scores)
 ) -> Any:
-    return dp.m.make_user_measurement(
-        vectors() if domain is None else domain,
-        dp.l1_distance(T="i32") if metric is None else metric,
-        measure,
-        function,
-        loss,
-    )
+    domain = vectors() if domain is None else domain
+    metric = dp.l1_distance(T="i32") if metric is None else metric
+    return dp.m.make_user_measurement(domain, metric, measure, function, loss)
 
 
 def pure(loss: Any, **more: Any) -> Any:
@@ -78,12 +74,8 @@ def test_the_domain_holds_what_both_hold(domain: Any, expected: tk.Domain) -> No
 @pytest.mark.parametrize("T", ["i32", "i64"])
 def test_opendps_laplace_keeps_the_obligations_of_a_measurement(T: str) -> None:
     made = tk.opendp.from_opendp(laplace(T=T))
-    check_measurement(
-        made,
-        members=[[1, 2, 3], (0, 0, 2**31 - 1)],
-        non_members=[[1, 2], [1.0, 2.0, 3.0], [2**63, 0, 0], "abc", None],
-        distances=[1, 2, 7],
-    )
+    others = [[1, 2], [1.0, 2.0, 3.0], [2**63, 0, 0], "abc", None]
+    check_measurement(made, members=[[1, 2, 3], (0, 0, 2**31 - 1)], non_members=others, distances=[1, 2, 7])
     assert made.proof.status == "unproven"
     assert "those of opendp" in str(made.proof)
     assert "unproven" in repr(made)
@@ -95,12 +87,8 @@ def test_opendps_laplace_keeps_the_obligations_of_a_measurement(T: str) -> None:
 )
 def test_the_last_distance_of_each_type(Q: str, most: int) -> None:
     assert to_opendp_distance(most, Q) == to_opendp_distance(Fraction(2 * most - 1, 2), Q) == most
-    assert (
-        to_opendp_distance(most + 1, Q)
-        is to_opendp_distance(Fraction(2 * most + 1, 2), Q)
-        is to_opendp_distance(math.inf, Q)
-        is None
-    )
+    for distance in (most + 1, Fraction(2 * most + 1, 2), math.inf):
+        assert to_opendp_distance(distance, Q) is None
 
 
 def test_distances_between_their_numbers_are_rounded_up() -> None:
@@ -154,10 +142,9 @@ def test_opendps_gaussian_converts_as_ours_does() -> None:
     ours, opendps = tk.make_zCDP_to_approxDP(own).map(1), profile.map(1)
     for epsilon in (0.5, 1, Fraction(4, 3)):
         assert ours.delta(epsilon) <= opendps.delta(epsilon) * (1 + 1e-12)
-    assert (
-        tk.make_fix_delta(profile, delta=1e-6).map(1)[0]
-        >= tk.make_fix_delta(tk.make_zCDP_to_approxDP(own), delta=1e-6).map(1)[0]
-    )
+    converted = tk.make_zCDP_to_approxDP(own)
+    epsilons = [tk.make_fix_delta(one, delta=1e-6).map(1)[0] for one in (profile, converted)]
+    assert epsilons[0] >= epsilons[1]
 
 
 def test_opendps_top_k_costs_what_ours_costs() -> None:
@@ -265,10 +252,8 @@ def test_the_round_trip_keeps_the_map(mechanism: str, measure: tk.Measure, metri
             assert back.map(d_in) == own.map(d_in)
     assert back.proof.status == "unproven"
     again = tk.opendp.to_opendp(back)
-    assert (again.input_domain, again.input_metric) == (
-        tk.opendp.to_opendp(own).input_domain,
-        tk.opendp.to_opendp(own).input_metric,
-    )
+    first = tk.opendp.to_opendp(own)
+    assert (again.input_domain, again.input_metric) == (first.input_domain, first.input_metric)
 
 
 @pytest.mark.further

@@ -198,13 +198,9 @@ def test_it_follows_a_transformation_of_opendp() -> None:
 @pytest.mark.further
 def test_it_is_asked_through_the_context() -> None:
     domain = dp.vector_domain(dp.atom_domain(T=int))
-    asked = dp.Context.compositor(
-        data=[10**6, 0, 10**6],
-        privacy_unit=(dp.linf_distance(T=int, monotonic=True), 1),
-        privacy_loss=dp.loss_of(epsilon=1.0),
-        split_evenly_over=2,
-        domain=domain,
-    )
+    unit = dp.linf_distance(T=int, monotonic=True), 1
+    split = {"privacy_loss": dp.loss_of(epsilon=1.0), "split_evenly_over": 2}
+    asked = dp.Context.compositor(data=[10**6, 0, 10**6], privacy_unit=unit, domain=domain, **split)
     assert sorted(asked(tk.opendp.to_opendp(top(tk.MaxDivergence())))) == [0, 2]
     assert asked.remaining_privacy_loss() == [0.5]
 

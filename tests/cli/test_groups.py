@@ -282,13 +282,8 @@ def test_rows_are_counted_at_the_price_of_so_many(command: Command, views: Path,
     assert "user" not in told
     shown = command("show", "top.json").flat
     page = " ".join(page_of(command, tmp_path, record).text.split())
-    for words in (
-        PEOPLE,
-        "whom no column of the table identifies",
-        "with most rows",
-        "Every row was counted.",
-        "20 rows",
-    ):
+    said = "whom no column of the table identifies", "with most rows", "Every row was counted.", "20 rows"
+    for words in (PEOPLE, *said):
         assert words in shown
         assert words in page
     edited = copy.deepcopy(record)

@@ -170,14 +170,9 @@ def test_python_has_the_steps_in_its_log(library: Library, caplog: pytest.LogCap
     caplog.set_level("INFO", logger="opendp_topk")
     asked.plan().release(library.table)
     found = [one.getMessage() for one in caplog.records if hasattr(one, "step")]
-    assert found == [
-        "reading starts",
-        "reading ends",
-        "counting and drawing starts, scale 1.0",
-        "counting and drawing ends",
-        "recording starts",
-        "recording ends",
-    ]
+    assert found[:2] == ["reading starts", "reading ends"]
+    assert found[2:4] == ["counting and drawing starts, scale 1.0", "counting and drawing ends"]
+    assert found[4:] == ["recording starts", "recording ends"]
 
 
 def test_an_error_of_a_receiver_stops_nothing() -> None:

@@ -62,10 +62,8 @@ def test_the_record_cites_each_proof_with_its_state_and_digest(command: Command,
     cited = {document["document"]: document for document in record["proof"]["documents"]}
     assert list(cited) == ["transformations/count_by_item", "measurements/report_noisy_top_k", "core/chaining"]
     for name in set(cited) & set(document_names()):
-        assert (
-            cited[name]["digest"]
-            == "sha256:" + hashlib.sha256((documents_folder() / f"{name}.tex").read_bytes()).hexdigest()
-        )
+        source = documents_folder() / f"{name}.tex"
+        assert cited[name]["digest"] == "sha256:" + hashlib.sha256(source.read_bytes()).hexdigest()
         assert cited[name]["status"] in ("current", "stale")
     worst = max(cited.values(), key=lambda one: ["current", "stale", "missing"].index(one["status"]))
     assert record["proof"]["status"] == worst["status"]

@@ -326,11 +326,8 @@ def test_pairs_are_released_in_their_columns(command: Command, sales: Path, sche
     assert 'North,"tea, green"' in page
     assert "Each item is a combination of region,product." in page
     assert "region product" in command("show", "top.json").flat
-    for wrong in (
-        [["North", "tea"], ["North", "tea"], ["South", "tea"]],
-        [["a", "b", "c"]] * 3,
-        [["a", "b"], "a", "b"],
-    ):
+    twice = [["North", "tea"], ["North", "tea"], ["South", "tea"]]
+    for wrong in (twice, [["a", "b", "c"]] * 3, [["a", "b"], "a", "b"]):
         edited = copy.deepcopy(record) | {"items": wrong}
         assert {one.what: one.verdict for one in verify_record(edited)}["items"] == DISAGREES
     for wrong in ([["a", "b", "c"]] * 3, [["a", "b"], "a", "b"], [["a"]] * 3):

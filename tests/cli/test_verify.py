@@ -506,11 +506,8 @@ def test_another_ledger_does_not_agree(command: Command, paid: Paid) -> None:
     command("ledger", "create", other, "--dataset", "loans", "--epsilon", 9, "--delta", 1e-4)
     command("ledger", "reserve", other, "--amount", "0.5,0", "--label", "a survey")
     command("ledger", "settle", other, 1)
-    assert {what for what, verdict in Paid(paid.fields, paid.file, other).found().items() if verdict == DISAGREES} == {
-        "entry",
-        "words",
-        "debit",
-    }
+    found = Paid(paid.fields, paid.file, other).found()
+    assert {what for what, verdict in found.items() if verdict == DISAGREES} == {"entry", "words", "debit"}
     assert command("verify", paid.file, "--ledger", other).code == 1
     command("verify", paid.file, "--ledger", other.with_name("none")).complains(1, "no ledger of that name")
     command("verify", paid.file, "--head", "1-" + "0" * 64).complains(2, "also give the ledger")

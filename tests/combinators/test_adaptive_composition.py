@@ -95,10 +95,8 @@ def test_ranges_do_not_add_adaptively(eta: Fraction) -> None:
 
     laws = [transcripts(interactive, analyst, x) for x in (0, 1)]
     if eta == Fraction(1, 10):
-        assert laws[0] == {(0, 0): 2 * THIRD * Fraction(4, 5), (0, 1): 2 * THIRD * Fraction(1, 5)} | {
-            (1, 0): THIRD * Fraction(9, 10),
-            (1, 1): THIRD * Fraction(1, 10),
-        }
+        zero = {(0, 0): 2 * THIRD * Fraction(4, 5), (0, 1): 2 * THIRD * Fraction(1, 5)}
+        assert laws[0] == zero | {(1, 0): THIRD * Fraction(9, 10), (1, 1): THIRD * Fraction(1, 10)}
     joint = lower_loss(RANGE, *laws)
     assert abs(joint - 4 * mpmath.log(2)) < ROOM
     assert joint > a_1 + a_2 + mpmath.mpf("0.5")

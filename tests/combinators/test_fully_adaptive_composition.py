@@ -249,10 +249,8 @@ def test_whatever_is_asked_the_loss_stays_within_the_budget(measure: tk.Measure)
     spent = []
 
     def analyst(queryable: Any, tape: Tape) -> tuple[Any, ...]:
-        bits = [
-            noisy_bit(measure, tape, chances)
-            for chances in ((THIRD, Fraction(2, 5)), (Fraction(1, 4), Fraction(2, 5)), (Fraction(1, 2), Fraction(1, 3)))
-        ]
+        shares = (THIRD, Fraction(2, 5)), (Fraction(1, 4), Fraction(2, 5)), (Fraction(1, 2), Fraction(1, 3))
+        bits = [noisy_bit(measure, tape, chances) for chances in shares]
         answers: list[Any] = [queryable(bits[0])]
         while len(answers) < 7:
             try:

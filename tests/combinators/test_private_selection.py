@@ -13,8 +13,8 @@ import opendp_topk as tk
 from opendp_topk.errors import ParameterError, ParameterTypeError
 
 from ..concepts.examples import COUNTS
-from ..concepts.links import check_measurement
-from ..concepts.sentinels import SENTINEL_INT, raises_exactly
+from ..concepts.links import OF_THREE_COUNTS, check_measurement
+from ..concepts.sentinels import raises_exactly
 from ..concepts.specimens import Specimen
 from ..oracles import runs
 from ..oracles.chi_square import assert_follows
@@ -73,13 +73,9 @@ def worst(epsilon: float, tiny: float) -> tuple[dict[Any, float], dict[Any, floa
 @pytest.mark.parametrize("measure", [MAX, PROFILE, PAIR], ids=repr)
 def test_obligations(measure: tk.Measure) -> None:
     one = tk.make_approximate(run()) if measure == PAIR else run(measure)
-    check_measurement(
-        tk.make_private_selection(one, repetitions=LOGARITHMIC),
-        members=[[3, 1, 2, 5], [0, 0, 5, 1]],
-        non_members=[[0.5], [], [SENTINEL_INT, "a"], None],
-        distances=[1, 2, 5],
-        neighbours=[([3, 1, 2, 0], [4, 1, 3, 0], 1), ([3, 1, 2, 0], [4, 0, 2, 1], 2)],
-    )
+    tables = OF_THREE_COUNTS | {"members": [[3, 1, 2, 5], [0, 0, 5, 1]]}
+    near = [([3, 1, 2, 0], [4, 1, 3, 0], 1), ([3, 1, 2, 0], [4, 0, 2, 1], 2)]
+    check_measurement(tk.make_private_selection(one, repetitions=LOGARITHMIC), **tables, neighbours=near)
 
 
 @pytest.mark.further
@@ -205,10 +201,8 @@ def test_the_shift_of_a_curve_is_the_least_that_its_theorem_asks_for(shape: floa
 
 def test_a_selection_of_the_last_run_alone_has_no_more_than_its_price() -> None:
     """A law close to one run costs close to one run; the smaller the shape, the smaller the price."""
-    prices = [
-        tk.make_private_selection(run(), repetitions=tk.TruncatedNegativeBinomial(shape, 0.01)).map(1)
-        for shape in (-0.9, -0.5, 0, 1, 2)
-    ]
+    numbers = [tk.TruncatedNegativeBinomial(shape, 0.01) for shape in (-0.9, -0.5, 0, 1, 2)]
+    prices = [tk.make_private_selection(run(), repetitions=one).map(1) for one in numbers]
     assert prices == sorted(prices)
     assert 1 < prices[0] < 1.11
     assert all(price < most for price, most in zip(prices[2:], (2, 3, 4), strict=True))

@@ -163,13 +163,9 @@ def test_what_is_no_function_or_knows_what_precedes_it_is_left_to_python() -> No
 
 def test_partials_are_values_with_useful_errors() -> None:
     options: dict[str, Any] = {"function": len, "privacy_map": float}
-    check_value(
-        lambda: then_user_measurement(MaxDivergence(), **options),
-        [
-            then_user_measurement(MaxDivergence(), function=len, privacy_map=int),
-            then_user_transformation(*COUNTS, function=len, stability_map=float),
-        ],
-    )
+    others = [then_user_measurement(MaxDivergence(), function=len, privacy_map=int)]
+    others += [then_user_transformation(*COUNTS, function=len, stability_map=float)]
+    check_value(lambda: then_user_measurement(MaxDivergence(), **options), others)
     partial = then_user_measurement(MaxDivergence(), **options)
     assert repr(partial).startswith("then_user_measurement(MaxDivergence(), function=")
     raises_exactly(SpaceError, lambda: 3 >> partial, "(domain, metric)")
@@ -328,10 +324,8 @@ def test_a_chain_states_no_unit_that_its_queries_do_not_keep() -> None:
     raises_exactly(SpaceError, lambda: table >> converted, "more data")
     odometer = space >> tk.then_fully_adaptive_composition(rho)
     rows = pl.DataFrame({"reader": [1], "book": ["a"]})
-    for talk in (
-        space >> tk.then_adaptive_composition(rho, d_in=1, d_mids=[1]),
-        tk.make_privacy_filter(odometer, d_in=1, d_out=1),
-    ):
+    composed = space >> tk.then_adaptive_composition(rho, d_in=1, d_mids=[1])
+    for talk in (composed, tk.make_privacy_filter(odometer, d_in=1, d_out=1)):
         raises_exactly(SpaceError, lambda talk=talk: (table >> talk)(rows)(space >> weekly), "more data")
     raises_exactly(SpaceError, lambda: odometer([1, 0])(space >> weekly), "more data")
     raises_exactly(SpaceError, lambda: tk.make_composition([space >> weekly]), "more data")
@@ -385,11 +379,9 @@ def test_a_function_of_the_release_shows_no_steps() -> None:
 
 
 def test_another_measure_keeps_them() -> None:
-    converted = tk.make_zCDP_to_approxDP(
-        tk.make_unknown_domain_top_k(
-            *SPACE, tk.Approximate(tk.ZeroConcentratedDivergence()), k=2, scale=4.0, limit=10, delta=1e-6
-        )
-    )
+    measure = tk.Approximate(tk.ZeroConcentratedDivergence())
+    found = tk.make_unknown_domain_top_k(*SPACE, measure, k=2, scale=4.0, limit=10, delta=1e-6)
+    converted = tk.make_zCDP_to_approxDP(found)
     assert converted.declared.steps.width(3) == Fraction(3, 4)
 
 

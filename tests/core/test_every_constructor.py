@@ -56,13 +56,9 @@ def test_obligations(name: str) -> None:
         assert every
         for link in every:
             if isinstance(link, tk.Measurement):
-                check_measurement(
-                    link,
-                    members=specimen.pair,
-                    non_members=NO_MEMBERS,
-                    distances=[1] if link.output_measure == MEASURES[3] else [1, 2, 3],
-                    free_at_zero=name not in NOT_FREE_AT_ZERO,
-                )
+                distances = [1] if link.output_measure == MEASURES[3] else [1, 2, 3]
+                tables = {"members": specimen.pair, "non_members": NO_MEMBERS, "distances": distances}
+                check_measurement(link, **tables, free_at_zero=name not in NOT_FREE_AT_ZERO)
             elif isinstance(link, tk.Transformation) and not link.randomized:
                 check_transformation(link, members=specimen.pair, non_members=NO_MEMBERS, distances=[1, 2, 3])
 

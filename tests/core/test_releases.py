@@ -74,10 +74,8 @@ def test_a_release_is_a_value_and_a_sequence_of_its_winners(release: tk.Release,
     assert {release: 1}[same] == 1
     assert release != replace(release, counts=(4, 5))
     assert release != (release.items, release.counts)
-    assert (
-        repr(release)
-        == "Release(" + ", ".join(f"{name}={getattr(release, name)!r}" for name in release.to_dict()) + ")"
-    )
+    fields = ", ".join(f"{name}={getattr(release, name)!r}" for name in release.to_dict())
+    assert repr(release) == f"Release({fields})"
 
 
 def test_indices_are_replaced_by_items_and_other_fields_stay() -> None:
@@ -140,10 +138,8 @@ def test_a_proof_shows_its_state_first() -> None:
     assert facts(shown)[""] == "Proof: current"
     first, *rest = [row.text for row in read(shown).all("tr")]
     assert first == "currentproofs/core/chaining.tex"
-    assert rest == [
-        "currentproofs/transformations/count_by_item.tex",
-        "currentproofs/measurements/report_noisy_top_k.tex",
-    ]
+    documents = "transformations/count_by_item", "measurements/report_noisy_top_k"
+    assert rest == [f"currentproofs/{name}.tex" for name in documents]
     mine = tk.make_user_measurement(*COUNTS, PURE, function=len, privacy_map=float).proof
     assert facts(mine._repr_html_())[""] == "Proof: unproven"
     assumed = tk.audit.Proof("core/chaining", assumption="<the map> is right")
@@ -258,10 +254,8 @@ def frames() -> dict[str, Any]:
 
 def test_a_partial_shows_no_data_of_its_arguments() -> None:
     for kind, data in (given_by_mistake() | frames()).items():
-        for partial in (
-            tk.then_report_noisy_top_k(PURE, k=1, scale=data),
-            tk.then_report_noisy_top_k(data, k=1, scale=2.0),
-        ):
+        partials = tk.then_report_noisy_top_k(PURE, k=1, scale=data), tk.then_report_noisy_top_k(data, k=1, scale=2.0)
+        for partial in partials:
             assert not leaks(SpaceError(repr(partial))), kind
             for wrong in (lambda one=partial: one(SPACE), lambda one=partial: one >> 3, lambda one=partial: 3 >> one):
                 with pytest.raises(SpaceError) as caught:

@@ -352,12 +352,8 @@ def test_bounds_at_points(noise: Any) -> None:
     with mpmath.workdps(60):
         for i, x in enumerate(z.tolist()):
             true = arrival_law(noise.name, mpmath.mpf(x), x <= 1)
-            for low, p, high in zip(
-                (lower.arrived[i], lower.waiting[i], lower.rate[i]),
-                true,
-                (upper.arrived[i], upper.waiting[i], upper.rate[i]),
-                strict=True,
-            ):
+            ends = [(one.arrived[i], one.waiting[i], one.rate[i]) for one in (lower, upper)]
+            for low, p, high in zip(ends[0], true, ends[1], strict=True):
                 assert 0 <= low <= p <= high <= p + 2.0**-44
 
 

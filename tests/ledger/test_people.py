@@ -30,11 +30,8 @@ Table = frozenset[tuple[int, int]]  # a person and a value of the other column i
 def counted(column: str, neighbors: str = "add_remove") -> tk.Measurement:
     """One of three pages at epsilon 1/4 for one value of ``column``, or 1/2 where one is exchanged."""
     space = tk.FrameDomain(column, "page"), tk.UserDistance(neighbors)
-    made: tk.Measurement = (
-        space
-        >> tk.then_count_by_item(candidates=ITEMS, monotonic=neighbors == "add_remove")
-        >> tk.then_report_noisy_top_k(PURE, k=1, scale=4.0)
-    )
+    count = tk.then_count_by_item(candidates=ITEMS, monotonic=neighbors == "add_remove")
+    made: tk.Measurement = space >> count >> tk.then_report_noisy_top_k(PURE, k=1, scale=4.0)
     return made
 
 

@@ -54,10 +54,8 @@ def specimens() -> list[Specimen]:
 
     options = {"threshold_scale": 2, "k": 1}
     pair = ((1, 0, 0), (2, 0, 0))
-    return [
-        Specimen(build(MAX, **options, ask=range(3)), pair, law, share=0.99),
-        Specimen(build(MAX, **options), pair, law, share=0.99, cell=talk),
-    ]
+    at_once = Specimen(build(MAX, **options, ask=range(3)), pair, law, share=0.99)
+    return [at_once, Specimen(build(MAX, **options), pair, law, share=0.99, cell=talk)]
 
 
 def loss(noise: Noise | Any, x: Any, y: Any, s: float, t: float, k: int) -> dict[Any, float]:

@@ -116,10 +116,8 @@ def test_the_printed_binomials_break_the_claim() -> None:
     def planted(scores: tuple[int, ...], count: Any) -> dict[Any, Any]:
         ranks = sorted(range(3), key=lambda i: -scores[i])
         classes = oracle.class_law(scores, k, 1 / r, gamma, count)
-        return {
-            s: classes[oracle.class_of(tuple(ranks.index(i) + 1 for i in s), 3)]
-            for s in itertools.combinations(range(3), 2)
-        }
+        sets = itertools.combinations(range(3), 2)
+        return {s: classes[oracle.class_of(tuple(ranks.index(i) + 1 for i in s), 3)] for s in sets}
 
     sound = [planted(z, oracle.sizes) for z in (x, y)]
     assert within(realised(tk.MaxDivergence(), *sound), claimed)

@@ -61,10 +61,8 @@ def specimens() -> list[Specimen]:
         return running.leaders(2, running.known([x[0] - x[1], -2]), noise)
 
     options = {"steps": 2, "scale": 2, "gaussian": False}
-    return [
-        Specimen(build(MAX, at_once=True, **options), ((2, 0, 0, 9), (2, 1, 0, 9)), law, share=0.4, cell=won),
-        Specimen(build(MAX, **options), ((0, 3), (1, 3)), after, share=0.4, cell=talk),
-    ]
+    at_once = Specimen(build(MAX, at_once=True, **options), ((2, 0, 0, 9), (2, 1, 0, 9)), law, share=0.4, cell=won)
+    return [at_once, Specimen(build(MAX, **options), ((0, 3), (1, 3)), after, share=0.4, cell=talk)]
 
 
 # The map against all moves

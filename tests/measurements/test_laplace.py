@@ -177,11 +177,8 @@ def test_twenty_winners_with_counts_for_people_of_one_item_cost_what_one_count_c
 
 def test_the_noise_follows_the_measure_or_the_word() -> None:
     for measure, gaussian in ((MAX, False), (RANGE, False), (ZCDP, True), (tk.PrivacyProfile(), True)):
-        assert histogram(measure, scale=2).parameters == {
-            "mechanism": "noisy_histogram",
-            "gaussian": gaussian,
-            "scale": 2,
-        }
+        parameters = histogram(measure, scale=2).parameters
+        assert parameters == {"mechanism": "noisy_histogram", "gaussian": gaussian, "scale": 2}
     laplace = histogram(ZCDP, 3, scale=2, gaussian=False)
     few = tk.VectorDomain(tk.AtomDomain(int)), tk.L01InfDistance(changes=3, monotonic=True)
     assert laplace.map(1) == tk.make_laplace(*few, ZCDP, scale=2).map(1)

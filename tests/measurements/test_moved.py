@@ -164,12 +164,9 @@ def test_curves_lie_within_the_bounds_of_another_accountant() -> None:
         curve = build(name, tk.L01InfDistance(changes=changes), PROFILE, Fraction(scale)).map(1)
         make = getattr(accounting, f"from_discrete_{name}_mechanism")
         first = {"laplace": 1 / scale, "gaussian": scale}[name]
-        low, high = (
-            make(first, sensitivity=1, value_discretization_interval=1e-4, pessimistic_estimate=one).self_compose(
-                changes
-            )
-            for one in (False, True)
-        )
+        options = {"sensitivity": 1, "value_discretization_interval": 1e-4}
+        ends = [make(first, **options, pessimistic_estimate=one) for one in (False, True)]
+        low, high = (one.self_compose(changes) for one in ends)
         for epsilon in (0.1, 0.5, 1.0, 2.0):
             delta = curve.delta(epsilon)
             assert low.get_delta_for_epsilon(epsilon) <= delta * (1 + 1e-9) + 1e-15, (name, epsilon)
@@ -368,12 +365,8 @@ def test_the_least_of_both_bounds_is_charged() -> None:
     """Twenty winners of fifty: what all scores cost where it is less, and what the winners cost otherwise."""
     wrong = []
     rho_of = {"Laplace": lambda h: rhos.of_laplace(h), "Logistic": lambda h: number(h) / mpmath.tanh(number(h) / 2) - 2}
-    for noise, changes, size, d_in in itertools.product(
-        (tk.noise.Laplace(), tk.noise.Logistic(), tk.noise.Gumbel(), tk.noise.Exponential()),
-        (1, 3, 30),
-        (None, 4, 50),
-        (1, 2),
-    ):
+    noises = tk.noise.Laplace(), tk.noise.Logistic(), tk.noise.Gumbel(), tk.noise.Exponential()
+    for noise, changes, size, d_in in itertools.product(noises, (1, 3, 30), (None, 4, 50), (1, 2)):
         k, h, moved = min(size or 20, 20), Fraction(d_in, 7), min(changes, size or changes)
         whole = moved * h, 2 * moved * h, moved * rho_of.get(noise.name, float)(h)
         winners = maps.one_shot(noise.name, k, size, "ranking", h)

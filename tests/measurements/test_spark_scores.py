@@ -170,11 +170,8 @@ def test_a_missing_candidate_is_refused_where_the_size_is_declared(spark: Any) -
 def test_what_spark_says_is_not_repeated(spark: Any) -> None:
     frame = spark.range(10).selectExpr("id as item", f"cast(concat('{SENTINEL_TEXT}', id) as long) as score")
     for plan in ("workers", "collect"):
-        raises_exactly(
-            ForeignError,
-            lambda plan=plan: tk.release_spark(top(1), frame, "item", "score", plan=plan),
-            "nothing was released",
-        )
+        release = partial(tk.release_spark, top(1), frame, "item", "score", plan=plan)
+        raises_exactly(ForeignError, release, "nothing was released")
 
 
 @pytest.mark.slow

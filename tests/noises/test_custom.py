@@ -227,10 +227,8 @@ def test_quantiles_enclose_those_of_the_oracle(name: str) -> None:
         with mpmath.workprec(3000):
             for bits in (8, 16, 64, 300):
                 u = mpq(rng.getrandbits(bits) + 1, 2**bits + 1)
-                lower, upper = (
-                    mpmath.mpf(int(mpq(end).numerator)) / int(mpq(end).denominator)
-                    for end in noise.quantile(u, precision)
-                )
+                ends = noise.quantile(u, precision)
+                lower, upper = (mpmath.mpf(int(mpq(end).numerator)) / int(mpq(end).denominator) for end in ends)
                 assert lower <= oracle.QUANTILE[name](_rational(u)) <= upper
     assert noise.quantile(mpq(0), 64)[0] == -math.inf
     assert noise.quantile(mpq(1), 64) == (math.inf, math.inf)
@@ -386,11 +384,8 @@ def test_the_lipschitz_condition_is_not_enough_for_rankings() -> None:
     assert mpmath.log(after / before) > 4.3
     options = {"k": 2, "scale": 1, "noise": NOISES["Gapped"]}
     space = tk.VectorDomain(tk.AtomDomain(float), size=3), tk.RangeDistance()
-    raises_exactly(
-        ParameterError,
-        lambda: tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), **options),
-        'noise must be of class A for release="ranking"',
-    )
+    make = functools.partial(tk.make_report_noisy_top_k, *space, tk.MaxDivergence(), **options)
+    raises_exactly(ParameterError, make, 'noise must be of class A for release="ranking"')
     law, other = (sets(quadrature.rankings("Gapped", scores, 2)) for scores in (x, y))
     claimed = tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), **options, release="set").map(0.5)
     assert realised(tk.MaxDivergence(), law, other) <= claimed == 1
@@ -480,22 +475,15 @@ def test_obligations_of_every_measurement(name: str) -> None:
             noise=NOISES[name],
             release="set",
         )
-        check_measurement(
-            measurement,
-            members=[[3, 1, 2], np.array([0, -5, 7])],
-            non_members=[[1, 2], [1.0, 2.0, 3.0], "abc", None],
-            distances=[Fraction(1, 3), 0.5, 1, 100],
-        )
+        tables = {"members": [[3, 1, 2], np.array([0, -5, 7])], "non_members": [[1, 2], [1.0, 2.0, 3.0], "abc", None]}
+        check_measurement(measurement, **tables, distances=[Fraction(1, 3), 0.5, 1, 100])
 
 
 def test_other_mechanisms_refuse_the_noise() -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
     own = NOISES["AsymmetricLaplace"]
-    raises_exactly(
-        ParameterError,
-        lambda: tk.make_canonical_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=own),
-        "noise must be Gumbel() or Exponential()",
-    )
+    make = functools.partial(tk.make_canonical_top_k, *space, tk.MaxDivergence(), k=1, scale=1, noise=own)
+    raises_exactly(ParameterError, make, "noise must be Gumbel() or Exponential()")
 
 
 @every_noise
@@ -534,19 +522,13 @@ def test_noises_are_values() -> None:
 def test_a_noise_that_only_claims_to_be_one_of_the_five_is_refused() -> None:
     forged = replace(NOISES["AsymmetricLaplace"], is_proven=True)
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
-    raises_exactly(
-        ParameterError,
-        lambda: tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=forged),
-        "noise must be Gumbel()",
-    )
+    make = functools.partial(tk.make_report_noisy_top_k, *space, tk.MaxDivergence(), k=1, scale=1, noise=forged)
+    raises_exactly(ParameterError, make, "noise must be Gumbel()")
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_a_noise_that_claims_what_is_known_of_the_five_alone_is_refused(claim: str) -> None:
     forged = replace(NOISES["AsymmetricLaplace"], **{claim: CLAIMS[claim]})  # type: ignore[arg-type]
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.RangeDistance()
-    raises_exactly(
-        ParameterError,
-        lambda: tk.make_report_noisy_top_k(*space, tk.MaxDivergence(), k=1, scale=1, noise=forged),
-        "noise must be Gumbel()",
-    )
+    make = functools.partial(tk.make_report_noisy_top_k, *space, tk.MaxDivergence(), k=1, scale=1, noise=forged)
+    raises_exactly(ParameterError, make, "noise must be Gumbel()")

@@ -61,10 +61,8 @@ def test_the_price_is_of_the_dearest_way_to_touch_groups(users: int, neighbors: 
     for measure, noisy, one in costs:
         found = plan_query(query(Budget(measure, target), groups=groups, most=most, unit=whom, noisy=noisy))
         scale = found.measurement.parameters["each_group"]["scale"]
-        price, closer = (
-            dearest([one(d, Fraction(at)) for d in range(moved + 1)], groups, most)
-            for at in (scale, math.nextafter(scale, 0))
-        )
+        scales = scale, math.nextafter(scale, 0)
+        price, closer = (dearest([one(d, Fraction(at)) for d in range(moved + 1)], groups, most) for at in scales)
         assert price <= target < closer
         assert found.measurement.exact_map(users) == price
 
@@ -193,10 +191,8 @@ def test_lists_are_told_apart_by_their_groups_also_where_nothing_was_counted() -
     lists = [Release(items=["a", "b"], counts=[5, 3]), Release(items=["a", "c"], counts=[0, 0])]
     found = ReleasedItems.from_output(lists, ["Ulm", "Jena"])
     assert (found.groups, found.items) == (["Ulm", "Ulm", "Jena", "Jena"], ["a", "b", "a", "c"])
-    assert found.group_lists == [
-        ("Ulm", ReleasedItems(["a", "b"], [5, 3])),
-        ("Jena", ReleasedItems(["a", "c"], [0, 0])),
-    ]
+    expected = [("Ulm", ReleasedItems(["a", "b"], [5, 3])), ("Jena", ReleasedItems(["a", "c"], [0, 0]))]
+    assert found.group_lists == expected
 
 
 @pytest.mark.parametrize(

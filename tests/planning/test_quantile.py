@@ -66,12 +66,8 @@ def test_noise_and_promise_are_those_of_formulas(own: NumericColumns, unit: tupl
         reach = math.floor(plan.scale * math.log(number / 0.05))
         promise = plan.query.task.accuracy_guarantees(plan)["accuracy"]
         below, one, above, other = map(Fraction, WORDS.search(promise.words).groups())  # type: ignore[union-attr]
-        assert (below, above, one, other) == (
-            own.quantiles[0],
-            1 - own.quantiles[0],
-            Fraction(reach, q),
-            Fraction(reach, q),
-        )
+        share = own.quantiles[0]
+        assert (below, above, one, other) == (share, 1 - share, Fraction(reach, q), Fraction(reach, q))
         assert promise.within_users == (math.ceil(reach / q) if own.max_rows == 1 else None)
 
 
@@ -106,10 +102,8 @@ def test_a_number_is_written_as_the_very_same(step: Fraction) -> None:
         assert Fraction(written) == (least + place) * step
         assert isinstance(written, int) == (Fraction(written).denominator == 1)
         assert serialize_grid_number(Fraction(written)) == written
-    assert (IndexGridNumbers(-1, Fraction(1, 4))(0), IndexGridNumbers(1, Fraction(1, 3))([1, 2])) == (
-        ["-0.25"],
-        ["2/3", 1],
-    )
+    assert IndexGridNumbers(-1, Fraction(1, 4))(0) == ["-0.25"]
+    assert IndexGridNumbers(1, Fraction(1, 3))([1, 2]) == ["2/3", 1]
 
 
 def test_what_is_no_candidate_as_it_is_written_is_none() -> None:

@@ -206,10 +206,8 @@ def test_imports_inside_of_functions(sums: Path) -> None:
     inner = SUMS.replace("    # a comment\n", "    from .rounding import up\n").replace("rounding.up(x)", "up(x)")
     write(sums / "opendp_topk/inner/sums.py", inner)
     repin("inner/sums")
-    write(
-        sums / "opendp_topk/inner/sums.py",
-        inner.replace("    from .rounding import up", "    from .rounding import down as up"),
-    )
+    changed = inner.replace("    from .rounding import up", "    from .rounding import down as up")
+    write(sums / "opendp_topk/inner/sums.py", changed)
     assert stale() == {"sums"}
 
 

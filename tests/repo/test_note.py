@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -323,18 +324,10 @@ def test_two_releases_cost_what_is_said(measure: str) -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
     for first, second in ((0.5, 0.25), (0.125, 3.0)):
         losses = [first, second]
-        members = [
-            tk.make_user_measurement(
-                *space, getattr(tk, measure)(), function=len, privacy_map=lambda d_in, loss=loss: loss * d_in
-            )
-            for loss in losses
-        ]
-        together = {
-            "make_composition": tk.make_composition(members),
-            "make_adaptive_composition": tk.make_adaptive_composition(
-                *space, getattr(tk, measure)(), d_in=1, d_mids=losses
-            ),
-        }
+        build = partial(tk.make_user_measurement, *space, getattr(tk, measure)(), function=len)
+        members = [build(privacy_map=lambda d_in, loss=loss: loss * d_in) for loss in losses]
+        adaptive = tk.make_adaptive_composition(*space, getattr(tk, measure)(), d_in=1, d_mids=losses)
+        together = {"make_composition": tk.make_composition(members), "make_adaptive_composition": adaptive}
         names = {"c_1": mpmath.mpf(first), "c_2": mpmath.mpf(second)}
         for maker, measurement in together.items():
             assert measurement.map(1) == Reader(MAPS[maker, "", measure], names, {}).whole()

@@ -16,12 +16,8 @@ FAIR = os.urandom
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_as_many_digits_as_asked_for(n: int) -> None:
     index = np.arange(n)
-    assert (
-        SYSTEM.draw_prefixes(index).shape
-        == SYSTEM.draw_words(index).shape
-        == SYSTEM.draw_auxiliary_words(n).shape
-        == (n,)
-    )
+    shapes = {read(index).shape for read in (SYSTEM.draw_prefixes, SYSTEM.draw_words)}
+    assert shapes == {SYSTEM.draw_auxiliary_words(n).shape} == {(n,)}
     assert SYSTEM.draw_prefixes(index).dtype == np.uint16
     assert SYSTEM.draw_words(index).dtype == SYSTEM.draw_auxiliary_words(n).dtype == np.uint64
 

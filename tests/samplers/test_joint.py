@@ -73,12 +73,8 @@ def test_those_beyond_the_head_have_their_part(ordered: bool, sign: int, monkeyp
     monkeypatch.setattr(joint, "_SPARE", 0)
     joint._last_layer_start.cache_clear()
     scores, scale = [0, 4, 1, 6, 3, 3, 2], Fraction(1)
-    assert (
-        head.order_best_scores(
-            np.array(scores), 1, 2, joint._loss_from_bits(joint._last_layer_start(7, 2, ordered)) * scale, scale
-        ).who
-        is not None
-    )
+    start = joint._loss_from_bits(joint._last_layer_start(7, 2, ordered)) * scale
+    assert head.order_best_scores(np.array(scores), 1, 2, start, scale).who is not None
     found = draws(3000, [sign * x for x in scores], 2, scale, ordered, sign)
     joint._last_layer_start.cache_clear()
     assert_follows(found, oracle.law(scores, 2, scale, ordered), detects=0.5)
@@ -161,10 +157,8 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
     def accepted(log_weight: Any, ratio: Any, clock: Any, entropy: Any) -> bool:
         goal = oracle.exp(Fraction(log_weight)) / (mpmath.mpf(int(ratio.numerator)) / int(ratio.denominator))
         assert goal <= 1
-        digits, agreeing = (
-            int(min(goal, 1 - mpmath.mpf(2) ** -300) * mpmath.mpf(2) ** 256),
-            generator.choice([0, 1, 2, 3]),
-        )
+        digits = int(min(goal, 1 - mpmath.mpf(2) ** -300) * mpmath.mpf(2) ** 256)
+        agreeing = generator.choice([0, 1, 2, 3])
         words = [(digits >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)][:agreeing]
         words += [generator.getrandbits(64) for _ in range(12 - agreeing)]
         value = mpmath.fsum(mpmath.mpf(word) / mpmath.mpf(2) ** (64 * (i + 1)) for i, word in enumerate(words))

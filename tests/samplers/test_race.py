@@ -185,10 +185,8 @@ def _served(case: Case) -> bool:
     from opendp_topk.sampling.samplers.advantages import ScaledScores
 
     with np.errstate(all="ignore"):
-        return all(
-            short.score_distances(ScaledScores(canonical(case.scores), case.scale, sign)) is not None
-            for sign in (1, -1)
-        )
+        values = canonical(case.scores)
+        return all(short.score_distances(ScaledScores(values, case.scale, sign)) is not None for sign in (1, -1))
 
 
 @pytest.mark.quick(name="Laplace", make=("small_integers", "far_clusters", "subnormals", "duplicates_at_the_edge"))

@@ -213,10 +213,8 @@ def test_long_vectors_take_this_way(draw: Any, monkeypatch: pytest.MonkeyPatch) 
     asked = []
     monkeypatch.setattr("opendp_topk.sampling.samplers.integers._MANY", 100)
     monkeypatch.setattr("opendp_topk.sampling.samplers.integers.mixture_tables", lambda weights, mirrored: mirrored)
-    monkeypatch.setattr(
-        "opendp_topk.sampling.samplers.integers.draw_from_mixture",
-        lambda law, out, entropy: asked.append((law, len(out))),
-    )
+    mixture = "opendp_topk.sampling.samplers.integers.draw_from_mixture"
+    monkeypatch.setattr(mixture, lambda law, out, entropy: asked.append((law, len(out))))
     for scale in (Fraction(1, 3), Fraction(1023)):
         draw(scale, 100)
         draw(scale, 99)

@@ -191,10 +191,8 @@ def test_a_profile_reads_all_of_it() -> None:
     pure, width, rho = (PURE_COST.to_distance(measure) for measure in MEASURES)
     curve = PURE_COST.to_distance(tk.PrivacyProfile())
     for epsilon in (0, 0.1, 0.3, 0.5):
-        parts = [
-            tk.PrivacyProfile().distance(pure, "d").delta(epsilon),
-            tk.PrivacyCurve(AdaptiveRangeBound(1, width)).delta(epsilon),
-        ]
+        ranged = tk.PrivacyCurve(AdaptiveRangeBound(1, width))
+        parts = [tk.PrivacyProfile().distance(pure, "d").delta(epsilon), ranged.delta(epsilon)]
         assert curve.delta(epsilon) <= min(parts)
     steps = Cost(Fraction(3), Fraction(6), Fraction(9, 8), (3, Fraction(1))).to_distance(tk.PrivacyProfile())
     assert AdaptiveRangeBound(3, Fraction(1)) in steps.bounds
@@ -231,27 +229,17 @@ def test_joined_laws_obey_the_curve_of_laplace_laws() -> None:
     (composed,) = (bound for bound in twice.bounds if isinstance(bound, Composed))
     ((once_more, count),) = composed.parts
     assert count == 2
-    assert once_more.bounds == (
-        ApproximateDP(THIRD),
-        ZCDPBound(Cost(THIRD / 2).to_distance(tk.MaxDivergence())),
-        AdaptiveRangeBound(1, 2 * THIRD),
-        LaplacePair(THIRD),
-    )
+    zcdp = ZCDPBound(Cost(THIRD / 2).to_distance(tk.MaxDivergence()))
+    assert once_more.bounds == (ApproximateDP(THIRD), zcdp, AdaptiveRangeBound(1, 2 * THIRD), LaplacePair(THIRD))
     assert not any(isinstance(bound, LaplacePair) for bound in PURE_COST.to_distance(tk.PrivacyProfile()).bounds)
 
 
 def test_only_the_named_measures_pass() -> None:
     require_measure(tk.MaxDivergence(), *SCALAR_MEASURES)
-    raises_exactly(
-        tk.errors.ParameterTypeError,
-        lambda: require_measure(tk.PrivacyProfile(), *SCALAR_MEASURES),
-        "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()",
-    )
-    raises_exactly(
-        tk.errors.ParameterTypeError,
-        lambda: require_measure(None, tk.MaxDivergence, note=": because"),
-        "output_measure must be MaxDivergence(): because",
-    )
+    said = "output_measure must be MaxDivergence(), RangeDivergence() or ZeroConcentratedDivergence()"
+    raises_exactly(ParameterTypeError, lambda: require_measure(tk.PrivacyProfile(), *SCALAR_MEASURES), said)
+    said = "output_measure must be MaxDivergence(): because"
+    raises_exactly(ParameterTypeError, lambda: require_measure(None, tk.MaxDivergence, note=": because"), said)
 
 
 def test_parts_of_distances() -> None:

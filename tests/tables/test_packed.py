@@ -59,11 +59,8 @@ def test_counts_are_those_of_the_set_of_pairs(dtype: Any) -> None:
             assert found.dtype == np.int64
             assert found.tolist() == counted(pairs, candidates)
             first = offset + generator.randrange(-3, spread + 3)
-            for consecutive in (
-                range(first, first + 7),
-                range(offset - 2, offset + spread + 3),
-                range(first, first + 1),
-            ):
+            around = range(offset - 2, offset + spread + 3)
+            for consecutive in (range(first, first + 7), around, range(first, first + 1)):
                 found = count_packed([arrays(pairs, dtype)], consecutive)
                 assert found.dtype == np.int64
                 assert found.tolist() == counted(pairs, [*consecutive])

@@ -63,15 +63,9 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
     plugin = () if INSTALLED else ("-p", "opendp_topk.apps.testing.plugin")
     options = "-q", "--strict-markers", "--rootdir", str(folder), str(folder)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *plugin, *options, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=folder,
-        env=environment,
-        check=False,
-    )
+    asked = [sys.executable, "-m", "pytest", *plugin, *options, *arguments]
+    told = {"capture_output": True, "text": True, "timeout": 120, "check": False}
+    done = subprocess.run(asked, cwd=folder, env=environment, **told)
     return done.returncode, done.stdout + done.stderr
 
 

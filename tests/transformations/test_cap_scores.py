@@ -35,10 +35,8 @@ def reference(rows: list[tuple[Any, Any]], caps: tuple[int, ...], p: int, q: int
 @pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
 def test_every_back_end_agrees_with_the_reference(make: Callable[..., Any], integers: bool) -> None:
     names: list[Any] = [1, 2, 3, 4, 5] if integers else ["a", "b", "Z", "é", "c"]
-    rows = [(names[u], names[(u * i) % 5]) for u in range(5) for i in range(u + 1)] + [
-        (None, names[0]),
-        (names[0], None),
-    ]
+    rows = [(names[u], names[(u * i) % 5]) for u in range(5) for i in range(u + 1)]
+    rows += [(None, names[0]), (names[0], None)]
     columns = {"member": [u for u, _ in rows], "work": [i for _, i in rows], "seen": [u for u, _ in rows]}
     for p, q in ((1, 2), (9, 10)):
         found = tk.make_cap_scores(*SPACE, caps=CAPS, share=Fraction(p, q))(make(columns, integers))

@@ -153,14 +153,13 @@ def test_of_a_user_with_many_rows_the_median_counts_or_some_that_are_evenly_spac
 def test_it_keeps_the_obligations_of_a_transformation() -> None:
     options = {"quantile": Fraction(3, 4), "bounds": (0, 5), "max_rows": 2}
     link = check_constructor(tk.make_quantile_scores, tk.then_quantile_scores, SPACE, **options)
-    check_transformation(
-        link,
-        members=[frame([]), frame([(1, 2), (1, 900), (2, 3)])],
-        non_members=[[(SENTINEL_INT, 1)], frame([(1, SENTINEL_TEXT)], pl.String), None],
-        distances=[1, 2, 5],
-        neighbours=[(frame([]), frame([(1, 5), (1, 5)]), 1)],
-        output_distance=lambda x, y: int(np.abs(x - y).max()),
-    )
+    others = [[(SENTINEL_INT, 1)], frame([(1, SENTINEL_TEXT)], pl.String), None]
+    tables = {"members": [frame([]), frame([(1, 2), (1, 900), (2, 3)])], "non_members": others}
+    near = {
+        "neighbours": [(frame([]), frame([(1, 5), (1, 5)]), 1)],
+        "output_distance": lambda x, y: int(abs(x - y).max()),
+    }
+    check_transformation(link, **tables, distances=[1, 2, 5], **near)
     named = tk.VectorDomain(tk.AtomDomain(int), size=6, candidates=range(6), counts_users=False)
     assert link.output_domain.joined(named) is not None
     assert link.output_metric == tk.LInfDistance()
