@@ -16,17 +16,8 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit.neighbours import (
-    _kronecker_moves,
-    _version_order,
-    arranged_pairs,
-    corner_moves,
-    first_pairs,
-    is_within_distance,
-    neighbouring_pairs,
-    vary_pair,
-    worst_edges,
-)
+from opendp_topk.apps.audit import neighbours
+from opendp_topk.apps.audit.neighbours import is_within_distance, neighbouring_pairs, vary_pair, worst_edges
 from opendp_topk.errors import ParameterError, ParameterTypeError
 from tests.concepts.sentinels import raises_exactly
 
@@ -113,14 +104,14 @@ def test_moves_are_as_long_as_they_may_be_and_no_longer(d_in: Fraction) -> None:
     for metric in METRICS:
         allowed = d_in**2 if metric == tk.L2Distance() else d_in
         for corner in itertools.product((False, True), repeat=3):
-            found = [apart(metric, (0, 0, 0), moves) for moves in corner_moves(metric, d_in, corner, 4)]
+            found = [apart(metric, (0, 0, 0), moves) for moves in neighbours.corner_moves(metric, d_in, corner, 4)]
             assert max(found, default=allowed) <= allowed < max(found, default=allowed) * Fraction(10**9 + 1, 10**9)
-        scattered = itertools.islice(_kronecker_moves(metric, d_in, d_in, 3), 50)
+        scattered = itertools.islice(neighbours._kronecker_moves(metric, d_in, d_in, 3), 50)
         assert all(apart(metric, (0, 0, 0), moves) <= allowed for _, moves in scattered)
 
 
 def test_all_orders_of_four_scores_occur() -> None:
-    assert len({tuple(_version_order(n, 4)) for n in range(256)}) == 24
+    assert len({tuple(neighbours._version_order(n, 4)) for n in range(256)}) == 24
 
 
 def test_within_is_exact() -> None:
@@ -141,7 +132,7 @@ ONE_WAY = tk.LInfDistance(monotonic=True)
 
 
 def made(metric: tk.Metric, sizes: tuple[int, ...], count: int = 256, domain: tk.VectorDomain = FREE) -> list[Any]:
-    return list(itertools.islice(arranged_pairs(domain, metric, Fraction(1), Fraction(1), sizes), count))
+    return list(itertools.islice(neighbours.arranged_pairs(domain, metric, Fraction(1), Fraction(1), sizes), count))
 
 
 @pytest.mark.further
@@ -158,7 +149,7 @@ def test_the_first_are_remembered_for_their_space_alone() -> None:
     ends = Fraction(1), Fraction(1), (2, 3), 20
     for domain, metric in ((FREE, ONE_WAY), (FREE, tk.LInfDistance()), (DOMAINS[-1], ONE_WAY)):
         for _ in range(2):
-            assert list(first_pairs(domain, metric, *ends)) == made(metric, (2, 3), 20, domain)
+            assert list(neighbours.first_pairs(domain, metric, *ends)) == made(metric, (2, 3), 20, domain)
 
 
 def test_all_scores_move_together_where_only_differences_count() -> None:

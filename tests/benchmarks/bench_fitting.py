@@ -8,14 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.amounts import (
-    BudgetAccount,
-    add_amounts,
-    curve_from_loss,
-    largest_rho,
-    largest_step_count,
-    open_account,
-)
+from opendp_topk.apps.ledger import amounts
+from opendp_topk.apps.ledger.amounts import BudgetAccount, add_amounts, curve_from_loss, largest_rho, open_account
 from opendp_topk.spaces.costs import rho_of_pure
 from opendp_topk.spaces.stated import pure_of
 
@@ -48,7 +42,7 @@ def row(loss: Any, epsilon: str, delta: str) -> tuple[int, int, int, int]:
     rho = rho_of_pure(Fraction(pure_of(curve)))
     alone = int(largest_rho(budget[0], budget[1] / 2) // rho)
     now, stepped = open_account(PROFILE, budget), open_account(PROFILE, budget, 0, curve)
-    return alone, fitting(now, loss), fitting(stepped, loss), largest_step_count(curve, *budget)[0]
+    return alone, fitting(now, loss), fitting(stepped, loss), amounts.largest_step_count(curve, *budget)[0]
 
 
 def main() -> None:

@@ -18,15 +18,7 @@ import opendp_topk as tk
 from opendp_topk.core.claims import proved_by
 from opendp_topk.core.measurement import Measurement
 from opendp_topk.core.transformation import Transformation
-from opendp_topk.errors import (
-    CapacityError,
-    DataError,
-    DataTypeError,
-    NotDeclaredError,
-    ParameterError,
-    ParameterTypeError,
-    SpaceError,
-)
+from opendp_topk.errors import DataTypeError, NotDeclaredError, ParameterError, ParameterTypeError, SpaceError
 from opendp_topk.measurements.report_noisy_top_k import then_report_noisy_top_k
 from opendp_topk.measurements.user import make_user_measurement, then_user_measurement
 from opendp_topk.proof import Proof
@@ -201,7 +193,7 @@ def test_data_that_leave_an_inner_domain_are_refused_without_a_word_about_them()
     chain = to_bounded >> geometric_choice(bounded)
     assert chain([1, 2]) == 1
     for call in (chain, chain.distribution, (to_bounded >> times(1, bounded)).invoke):
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(tk.errors.DataError) as caught:
             call([1, SENTINEL_INT])
         raises_exactly(type(caught.value), lambda call=call: call([1, SENTINEL_INT]), "bounds")
 
@@ -251,7 +243,7 @@ def test_outcomes_are_plain_and_hashable(then: Any, outcome: Any) -> None:
 
 def test_a_release_that_cannot_be_hashed_has_no_distribution() -> None:
     chain = geometric_choice() >> (lambda index: {SENTINEL_INT: index})
-    raises_exactly(CapacityError, lambda: chain.distribution([0, 1]), "hashable", "dict")
+    raises_exactly(tk.errors.CapacityError, lambda: chain.distribution([0, 1]), "hashable", "dict")
 
 
 def test_maps_are_never_rounded_down_along_a_chain() -> None:

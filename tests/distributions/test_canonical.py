@@ -19,6 +19,7 @@ from opendp_topk.sampling.distributions import quadrature as arrivals
 from opendp_topk.sampling.distributions.events import EVENTS, event_ranks
 from opendp_topk.sampling.distributions.quadrature import LateCandidates
 from opendp_topk.sampling.noises import Exponential, Gumbel
+from tests.concepts.mechanisms import NOISES as ALL_NOISES
 from tests.oracles import canonical as laws
 from tests.oracles import success as integrals
 from tests.samplers.test_subsets import SHAPES
@@ -310,15 +311,6 @@ def test_a_value_is_moved_outward_by_its_roundings(monkeypatch: pytest.MonkeyPat
 
 
 # Arrival times of the five noises: values, moduli on discs, and crowds, against mpmath.
-
-
-ALL_NOISES = [
-    tk.noise.Gumbel(),
-    tk.noise.Exponential(),
-    tk.noise.HalfLogistic(),
-    tk.noise.Laplace(),
-    tk.noise.Logistic(),
-]
 
 
 def arrival_law(name: str, z: Any, before: bool) -> tuple[Any, Any, Any]:

@@ -14,14 +14,8 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.amounts import (
-    add_amounts,
-    is_amount_within,
-    loss_to_amount,
-    open_account,
-    remaining_distance,
-    round_up_to_distance,
-)
+from opendp_topk.apps.ledger import amounts
+from opendp_topk.apps.ledger.amounts import add_amounts, is_amount_within, loss_to_amount, open_account
 from tests.concepts.liars import BELOW, BEYOND, Float, Integer, Rational, Text
 from tests.concepts.sentinels import raises_exactly
 
@@ -174,9 +168,9 @@ def test_three_tenths_are_shown_as_such_and_the_rest_fits_when_typed(path: Path)
 def test_what_is_shown_errs_on_the_safe_side(loss: Fraction) -> None:
     for times in range(1, 40):
         spent, budget = times * loss, 40 * loss
-        shown = round_up_to_distance(PURE, (spent,))
+        shown = amounts.round_up_to_distance(PURE, (spent,))
         assert max(Fraction(shown), Fraction(repr(shown))) >= spent
-        rest = remaining_distance(PURE, (budget,), (spent,))
+        rest = amounts.remaining_distance(PURE, (budget,), (spent,))
         assert 0 < Fraction(repr(rest)) <= budget - spent
         assert Fraction(repr(math.nextafter(math.nextafter(rest, math.inf), math.inf))) > budget - spent
 

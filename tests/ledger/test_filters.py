@@ -18,14 +18,8 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.ledger.amounts import BudgetAccount, add_amounts, is_limit_within_budget, open_account
 from opendp_topk.errors import BudgetError, ParameterError, QueryError
-from opendp_topk.spaces.curves.closed_forms import (
-    AdaptiveRangeBound,
-    ApproximateDP,
-    ArrivalTimes,
-    LaplacePair,
-    NormalPair,
-    ZCDPBound,
-)
+from opendp_topk.spaces.curves import closed_forms
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, ZCDPBound
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.stated import from_json, pure_of, rho_of, serializable_curve, steps_of, to_json
@@ -297,8 +291,10 @@ def test_what_a_curve_states_is_read() -> None:
     assert steps_of(PrivacyCurve(AdaptiveRangeBound(1, Fraction(51, 100))), step) == math.inf
     assert steps_of(twice, PrivacyCurve(LaplacePair(half))) == 2
     assert steps_of(PrivacyCurve(ApproximateDP(0)), step) == 0
-    assert pure_of(PrivacyCurve(NormalPair(half))) == math.inf
-    arrivals = PrivacyCurve(ArrivalTimes(half, 3), Composed(((PrivacyCurve(ArrivalTimes(tenth)), 2),)))
+    assert pure_of(PrivacyCurve(closed_forms.NormalPair(half))) == math.inf
+    arrivals = PrivacyCurve(
+        closed_forms.ArrivalTimes(half, 3), Composed(((PrivacyCurve(closed_forms.ArrivalTimes(tenth)), 2),))
+    )
     assert pure_of(arrivals) == rho_of(arrivals) == math.inf
     assert rho_of(PrivacyCurve(lambda epsilon: 0.5)) == math.inf
     for curve in (

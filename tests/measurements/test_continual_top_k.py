@@ -13,15 +13,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.errors import BudgetError, DataError, DataTypeError, ParameterError, ParameterTypeError, SpaceError
-from opendp_topk.measurements.continual_top_k import (
-    changed_node_sums,
-    changed_root_sums,
-    largest_variance,
-    make_continual_top_k,
-    noise_error_bound,
-    rooted_variance,
-    running_sum_variance,
-)
+from opendp_topk.measurements import continual_top_k
+from opendp_topk.measurements.continual_top_k import changed_root_sums, largest_variance, make_continual_top_k
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Law, Specimen
@@ -96,7 +89,7 @@ def test_all_moves_of_the_nodes(steps: int, width: int) -> None:
                 rows = abs(root @ np.reshape(cells, (steps, width)) * unit).round()
                 found = {"each": rows.max(), "total": rows.sum(), "squares": (rows**2).sum()}
                 farthest |= Counter({name: int(most) for name, most in found.items()})
-        bound = changed_node_sums(steps, min(changes, steps * width), each)
+        bound = continual_top_k.changed_node_sums(steps, min(changes, steps * width), each)
         claimed = {"each": bound.each, "total": bound.total, "squares": bound.squares}
         assert all(worst[name] <= claimed[name] for name in claimed), (changes, each)
         if changes <= 2 ** (steps.bit_length() - 1) * width:
@@ -257,7 +250,7 @@ def test_two_weeks_of_one_item_cost_more_than_two_items() -> None:
     moments = [sum(float(far[z]) ** (1 - order) * float(far.get(z - by, 0)) ** order for z in far) for by in (4, 6)]
     rho = sum(map(math.log, moments)) / (order - 1) / order
     assert abs(rho - build(ZCDP, 2, steps=2).map(1)) < 1e-9
-    assert changed_node_sums(2, 2, 1).squares == 6, "of the nodes, one moves by two"
+    assert continual_top_k.changed_node_sums(2, 2, 1).squares == 6, "of the nodes, one moves by two"
 
 
 # Samples
@@ -295,7 +288,7 @@ def test_running_sums_share_the_noise_of_the_square_root() -> None:
     noise = np.array([one.counts[np.argsort(one.indices)] for one in released]) / scale
     root = running.root(steps)
     assert np.abs(noise @ noise.T / n - root @ root.T).max() < 0.12
-    assert rooted_variance(steps) == pytest.approx((root @ root.T)[-1, -1])
+    assert continual_top_k.rooted_variance(steps) == pytest.approx((root @ root.T)[-1, -1])
 
 
 def test_without_noise_the_sums_are_those_of_the_counts() -> None:
@@ -330,9 +323,9 @@ def test_the_variance_is_that_of_the_weights() -> None:
     for steps in (1, 2, 3, 4, 7):
         law, one = (running.last_sum(t, "gaussian", Fraction(1)) for t in (steps, 1))
         ratio = sum(float(z) ** 2 * p for z, p in law.items()) / sum(float(z) ** 2 * p for z, p in one.items())
-        assert abs(ratio - float(running_sum_variance(steps))) < 1e-9
+        assert abs(ratio - float(continual_top_k.running_sum_variance(steps))) < 1e-9
     for steps in range(1, 300):
-        assert largest_variance(steps) == max(map(running_sum_variance, range(1, steps + 1)))
+        assert largest_variance(steps) == max(map(continual_top_k.running_sum_variance, range(1, steps + 1)))
         assert largest_variance(steps) <= Fraction(steps.bit_length() + 2, 2)
 
 
@@ -357,7 +350,7 @@ def test_the_noise_of_many_nodes_is_within_the_bound(gaussian: bool) -> None:
     masses = np.array([float(one.get(z, 0)) for z in range(-60, 61)])
     total = functools.reduce(np.convolve, [masses] * 50)
     sizes = abs(np.arange(len(total)) - len(total) // 2)
-    bound = noise_error_bound(Fraction(2), Fraction(50), Fraction(1, 5), gaussian=gaussian)
+    bound = continual_top_k.noise_error_bound(Fraction(2), Fraction(50), Fraction(1, 5), gaussian=gaussian)
     assert total[sizes > bound / 2].sum() <= 0.2 < total[sizes > bound / 4].sum()
     if gaussian:
         assert bound == pytest.approx(2 * math.sqrt(2 * 50 * 2**2 * math.log(2 * 5)), rel=1e-12)
@@ -367,10 +360,12 @@ def test_the_square_root_is_nearer_than_the_tree_and_than_releases_of_their_own(
     """At one rho, by the variances after the worst step."""
 
     def root_cost(steps: int, changes: int) -> Fraction:
-        return Fraction(changed_root_sums(steps, changes, 1).squares, 16 ** (steps - 1)) * rooted_variance(steps)
+        return Fraction(
+            changed_root_sums(steps, changes, 1).squares, 16 ** (steps - 1)
+        ) * continual_top_k.rooted_variance(steps)
 
     def tree_cost(steps: int, changes: int) -> Fraction:
-        return changed_node_sums(steps, changes, 1).squares * largest_variance(steps)
+        return continual_top_k.changed_node_sums(steps, changes, 1).squares * largest_variance(steps)
 
     for steps, changes in itertools.product((2, 3, 9, 52, 99), (1, 2, 7, 60)):
         assert root_cost(steps, changes) < tree_cost(steps, changes)

@@ -9,6 +9,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.sampling.noises.noise import Noise
+from tests.concepts import mechanisms
 
 MEASURES = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 SHARES = {("make_report_noisy_top_k", tk.RangeDivergence()): Fraction(3, 2)}
@@ -18,16 +19,7 @@ N = 1000
 SCORES = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
 USERS = tk.VectorDomain(tk.AtomDomain(int)), tk.L01InfDistance(changes=10, monotonic=True)
 UNEVEN = tk.VectorDomain(tk.AtomDomain(int), size=N), tk.PerCandidateDistance(bounds=[1] * (N - 1) + [2])
-NOISES = [
-    {"noise": one}
-    for one in (
-        tk.noise.Gumbel(),
-        tk.noise.Exponential(),
-        tk.noise.HalfLogistic(),
-        tk.noise.Laplace(),
-        tk.noise.Logistic(),
-    )
-]
+NOISES = [{"noise": one} for one in mechanisms.NOISES]
 ROWS: dict[str, tuple[Any, list[dict[str, Any]]]] = {
     "make_report_noisy_top_k": (SCORES, NOISES),
     "make_noisy_top_k_with_gaps": (SCORES, NOISES),

@@ -24,12 +24,8 @@ from tests.oracles import floats, maps, rhos
 
 from ..oracles import discrete
 
-MAX, RANGE, ZCDP, PROFILE = (
-    tk.MaxDivergence(),
-    tk.RangeDivergence(),
-    tk.ZeroConcentratedDivergence(),
-    tk.PrivacyProfile(),
-)
+MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
+PROFILE = tk.PrivacyProfile()
 MAKERS: dict[str, Any] = {"laplace": tk.make_laplace, "gaussian": tk.make_gaussian}
 WHOLE = {"laplace": tk.L1Distance(), "gaussian": tk.L2Distance()}
 EPSILONS = (0.0, 0.05, 0.2, 0.5, 1.0, 1.7)

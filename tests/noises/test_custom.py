@@ -465,16 +465,9 @@ def test_accuracy_holds_in_samples(name: str) -> None:
 def test_obligations_of_every_measurement(name: str) -> None:
     for measure in MEASURES:
         space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
-        measurement = check_constructor(
-            tk.make_report_noisy_top_k,
-            tk.then_report_noisy_top_k,
-            space,
-            measure,
-            k=2,
-            scale=1.5,
-            noise=NOISES[name],
-            release="set",
-        )
+        make, then = tk.make_report_noisy_top_k, tk.then_report_noisy_top_k
+        options = {"k": 2, "scale": 1.5, "noise": NOISES[name], "release": "set"}
+        measurement = check_constructor(make, then, space, measure, **options)
         tables = {"members": [[3, 1, 2], np.array([0, -5, 7])], "non_members": [[1, 2], [1.0, 2.0, 3.0], "abc", None]}
         check_measurement(measurement, **tables, distances=[Fraction(1, 3), 0.5, 1, 100])
 

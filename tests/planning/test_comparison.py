@@ -15,15 +15,9 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.planning import plan
 from opendp_topk.apps.planning.catalogue import all_mechanisms, capable_mechanisms
-from opendp_topk.apps.planning.plan import (
-    CLOSE,
-    WORDS,
-    _ComposedCurves,
-    bound_label,
-    least_delta_with_label,
-    least_scale,
-)
+from opendp_topk.apps.planning.plan import CLOSE, WORDS, bound_label, least_delta_with_label, least_scale
 from opendp_topk.spaces.curves.closed_forms import UpToDelta
 from tests.concepts.spaces import FLOATS, MONOTONIC, PURE, RANGE
 
@@ -218,7 +212,7 @@ def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
 def test_a_scale_is_found_to_a_thousandth_however_small_or_large(least: float) -> None:
     """Where deltas say nothing of where to look, and so for floats whose product is none."""
 
-    class Falling(_ComposedCurves):
+    class Falling(plan._ComposedCurves):
         def delta_at_scale(self, scale: float, kind: type | None = None) -> float:
             return self.seen.setdefault((kind, scale), 0.0 if scale >= least else 1.0)
 

@@ -14,20 +14,10 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.planning import units
 from opendp_topk.apps.planning.plan import Query, plan_query
 from opendp_topk.apps.planning.quantile import IndexGridNumbers, NumericColumns, QuantileTask, format_rows
-from opendp_topk.apps.planning.units import (
-    ROW,
-    Budget,
-    Columns,
-    UserUnit,
-    add_joined_column,
-    join_item_parts,
-    numbered_rows,
-    serialize_grid_number,
-    split_item_parts,
-    users_to_rows,
-)
+from opendp_topk.apps.planning.units import ROW, Budget, Columns, add_joined_column, join_item_parts, numbered_rows
 from tests.concepts.spaces import PURE, ZCDP
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
@@ -43,7 +33,7 @@ def columns(quantile: Fraction = HALF, bounds: tuple[int, int] = (0, 9), **more:
 
 
 def plan_of(own: NumericColumns, budget: Budget, unit: tuple[str, int] = ("add_remove", 1)) -> Any:
-    return plan_query(Query(QuantileTask.from_columns(own), UserUnit(*unit, own), budget, alpha=Fraction(1, 20)))
+    return plan_query(Query(QuantileTask.from_columns(own), units.UserUnit(*unit, own), budget, alpha=Fraction(1, 20)))
 
 
 def moved(own: NumericColumns, unit: tuple[str, int]) -> int:
@@ -101,7 +91,7 @@ def test_a_number_is_written_as_the_very_same(step: Fraction) -> None:
         (written,) = IndexGridNumbers(least, step)([place])
         assert Fraction(written) == (least + place) * step
         assert isinstance(written, int) == (Fraction(written).denominator == 1)
-        assert serialize_grid_number(Fraction(written)) == written
+        assert units.serialize_grid_number(Fraction(written)) == written
     assert IndexGridNumbers(-1, Fraction(1, 4))(0) == ["-0.25"]
     assert IndexGridNumbers(1, Fraction(1, 3))([1, 2]) == ["2/3", 1]
 
@@ -109,7 +99,7 @@ def test_a_number_is_written_as_the_very_same(step: Fraction) -> None:
 def test_what_is_no_candidate_as_it_is_written_is_none() -> None:
     own = columns(bounds=(-1, 2), step=Fraction(1, 4))
     numbers = [Fraction(n, 4) for n in range(-4, 9)]
-    assert all(own.is_candidate(serialize_grid_number(one)) for one in numbers)
+    assert all(own.is_candidate(units.serialize_grid_number(one)) for one in numbers)
     wrong = ["0.3", "2.25", "-1.25", "0.250", "1", 3, -2, "1/4", "", "x", "1e999999999", "1/0", " 0.25", "nan"]
     assert not any(map(own.is_candidate, wrong))
     assert columns(step=Fraction(1, 3)).is_candidate("1/3")
@@ -223,7 +213,7 @@ def test_a_column_of_that_name_is_not_overwritten() -> None:
 
 
 def test_sentences_are_of_rows() -> None:
-    assert users_to_rows("1 user, 2 users; a username") == "1 row, 2 rows; a username"
+    assert units.users_to_rows("1 user, 2 users; a username") == "1 row, 2 rows; a username"
 
 
 # Items of several columns: no two of them are one text, and each is read back.
@@ -239,7 +229,7 @@ def test_all_short_entries_are_read_back_and_no_two_lists_are_one_text() -> None
     lists += [list(three) for three in itertools.product(ENTRIES[:13], repeat=3)]
     texts = [join_item_parts(one) for one in lists]
     assert len(set(texts)) == len(lists)
-    assert list(map(split_item_parts, texts)) == lists
+    assert list(map(units.split_item_parts, texts)) == lists
 
 
 def test_a_frame_joins_as_the_function_does() -> None:

@@ -18,16 +18,8 @@ from opendp_topk.spaces.curves.closed_forms import ApproximateDP, LaplacePair, Z
 from opendp_topk.spaces.curves.composed import Composed, _tail_masses
 from opendp_topk.spaces.curves.covers import choose_grid
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from tests.oracles.pairs import (
-    Pair,
-    binomial_delta,
-    conversation,
-    hockey_stick,
-    laplace_delta,
-    number,
-    product,
-    swapped,
-)
+from tests.oracles import pairs
+from tests.oracles.pairs import Pair, conversation, hockey_stick, laplace_delta, number, product, swapped
 from tests.spaces.curves.extremes import BUDGET, HUGE, MAKERS, PROFILE, TINY, Case, faults
 
 ROOM = 1 + mpmath.mpf("1e-15")
@@ -66,7 +58,7 @@ def test_randomised_responses(loss: float, k: int) -> None:
     bound = composed((PrivacyCurve(ApproximateDP(loss)), k))
     for share in (0, 0.05, 0.3, 0.7, 0.99):
         epsilon = Fraction(share * k * loss)
-        exact = binomial_delta(loss, k, epsilon)
+        exact = pairs.binomial_delta(loss, k, epsilon)
         if exact > 1e-20:
             assert exact <= bound(epsilon) * ROOM
             assert bound(epsilon) <= exact * (1 + mpmath.mpf("1e-8")) + mpmath.mpf("1e-24")
