@@ -1,7 +1,5 @@
 """Real tables for docs/accuracy.md: counts of users by item and, if the rows are known, the items of each user."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import zipfile
@@ -31,7 +29,7 @@ class RealTable:
     pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     @classmethod
-    def from_pairs(cls, name: str, users: Any, items: Any) -> RealTable:
+    def from_pairs(cls, name: str, users: Any, items: Any) -> "RealTable":
         """The table of these rows; repeated rows count once."""
         _, by_user = np.unique(users, return_inverse=True)
         named, by_item = np.unique(items, return_inverse=True)
@@ -40,7 +38,6 @@ class RealTable:
 
     def truncated(self, most: int, generator: np.random.Generator) -> Counts:
         """The counts if each user has at most ``most`` items, drawn uniformly."""
-        assert self.pairs is not None
         users, items = self.pairs
         order = np.lexsort((generator.random(len(users)), users))
         place = np.arange(len(users)) - np.searchsorted(users[order], users[order])

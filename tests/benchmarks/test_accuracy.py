@@ -16,9 +16,7 @@ from .real_tables import RealTable
     ("winners", "found", "missing"),
     [((0, 1), 1, 0), ((2, 0), 1, 0), ((1, 2), 0.5, 4 / 14), ((3,), 0, 13 / 14), ((), 0, 1), ((0,), 0.5, 5 / 14)],
 )
-def test_of_equal_counts_any_are_right_and_what_is_not_released_is_missing(
-    winners: Sequence[int], found: float, missing: float
-) -> None:
+def test_any_of_equal_counts_is_right_the_rest_missing(winners: Sequence[int], found: float, missing: float) -> None:
     score = accuracy.score_releases(np.array([9, 5, 5, 1]), 2, [[winners, (0, 1)]])
     assert (score.found, score.exact) == ((1 + found) / 2, (1 + (found == 1)) / 2)
     assert score.missing == pytest.approx(missing / 2)

@@ -74,9 +74,7 @@ ACCEPTED: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.quick
 @pytest.mark.parametrize(("check", "values", "error", "words"), REFUSED)
-def test_a_check_names_what_it_requires(
-    check: str, values: tuple[Any, ...], error: type[Exception], words: str
-) -> None:
+def test_a_check_says_what_it_requires(check: str, values: tuple[Any, ...], error: type[Exception], words: str) -> None:
     for value in values:
         raises_exactly(error, partial(CHECKS[check], value), words)
 
