@@ -16,7 +16,11 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements._new_keys import DiscreteGaussianNoise, largest_normal_shift, threshold_delta_share
+from opendp_topk.measurements._new_keys import (
+    DiscreteGaussianNoise,
+    largest_normal_shift,
+    threshold_delta_share,
+)
 from opendp_topk.measurements.weighted_partition_selection import _weight_fractions, make_weighted_partition_selection
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen

@@ -93,8 +93,11 @@ def _declared() -> list[tuple[str, frozenset[str]]]:
 def _importers(sources: Iterable[str]) -> set[str]:
     """The modules of the package that import one of ``sources``."""
     modules = {_module(source) for source in sources}
-    paths = (path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
-    return {path.relative_to(PACKAGE).as_posix() for path in paths if _imports(path) & modules}
+    return {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if path.name != "__init__.py" and _imports(path) & modules
+    }
 
 
 def _module(source: str) -> str:
