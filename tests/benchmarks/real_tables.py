@@ -54,6 +54,19 @@ def count_vectors(folder: Path | None) -> Iterator[RealTable]:
             print(f"{name}: left out, because there is no {stem}.npy in a folder that was given")
 
 
+def pair_files(folder: Path | None) -> Iterator[RealTable]:
+    """Tables with users from the files of ``folder``: baskets of a shop and readers of films."""
+    for name, file in {"baskets": "retail.dat", "readers": "u.data"}.items():
+        path = None if folder is None else folder / file
+        if path is None or not path.is_file():
+            print(f"{name}: left out, because there is no {file} in a folder that was given")
+            continue
+        rows = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
+        own = rows if name == "baskets" else [row[1:2] for row in rows]
+        users = range(len(rows)) if name == "baskets" else [int(row[0]) for row in rows]
+        yield RealTable.from_pairs(name, np.repeat(users, [*map(len, own)]), np.concatenate(own).astype(np.int64))
+
+
 def packaged_tables() -> Iterator[RealTable]:
     """Tables with users, from packages for Python that contain them."""
     import polars as pl

@@ -81,3 +81,13 @@ def test_tables_that_are_not_there_are_named(tmp_path: Path, capsys: pytest.Capt
     assert (only.name, only.counts.tolist(), only.pairs) == ("papers", [3, 1], None)
     assert capsys.readouterr().out.count("left out") == 3
     assert {cell.question for cell in accuracy.cells(only)} == {"ranking", "unlisted"}
+
+
+def test_users_and_items_are_read_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "retail.dat").write_text("0 10 10 \n10 \n", encoding="ascii")
+    (baskets,) = real_tables.pair_files(tmp_path)
+    assert np.array_equal(baskets.pairs or (), [[0, 0, 1], [0, 1, 1]])
+    assert capsys.readouterr().out.count("left out") == 1
+    (tmp_path / "u.data").write_text("7\t5\t1\t0\n3\t5\t2\t0\n", encoding="ascii")
+    readers = list(real_tables.pair_files(tmp_path))[1]
+    assert np.array_equal(readers.pairs or (), [[0, 1], [0, 0]])
