@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 import opendp_topk as tk
 from opendp_topk.measurements._new_keys import DiscreteGaussianNoise, largest_normal_shift
 from opendp_topk.measurements.weighted_partition_selection import (
+    _FEWER,
+    _LOWERED,
     SCALES,
     _release_curve,
     _weight_fractions,
@@ -156,7 +158,7 @@ def test_no_first_round_that_leaves_more_weight_to_new_keys_exceeds_the_curve(
     points = np.linspace(-9, 9, 1201)
     chance = np.exp(-(points**2) / 2) / np.exp(-(points**2) / 2).sum()
     best = {True: 0.0, False: 0.0}
-    for at in (epsilon, epsilon * 1.2):
+    for at in (epsilon * 0.8, epsilon, epsilon * 1.2):
         gaps = at - first / 2 - points * math.sqrt(first)
         below, removed = [], []
         for square in np.array([0, 1, 2, 3, 5, 8, 11, 14, 16]) ** 2 / 256:
@@ -169,6 +171,18 @@ def test_no_first_round_that_leaves_more_weight_to_new_keys_exceeds_the_curve(
             best[low < high] = max(best[low < high], found)
             assert (removed[low] + removed[high][-1] - removed[high]).max() <= curve.delta(at)
     assert 0.95 < best[True] <= 1 < best[False], best
+
+
+def test_no_number_of_new_keys_exceeds_the_curve_of_one_round_where_all_sums_are_released() -> None:
+    link = build(PROFILE, max_items=6, epsilon=2.0, delta=1e-4, rounds=1)
+    curve, scale, level = link.map(1), link.parameters["scale"], link.parameters["threshold"]
+    for epsilon in (1.5, 1.9, 2.0, 2.2):
+        met = 0.0
+        for n, new in [(1, 0), *itertools.combinations_with_replacement(range(6, 0, -1), 2)]:
+            lost = 1 - PHI((level - 1 / math.sqrt(n)) / scale) ** new
+            hidden = normal_deltas((1 - new / n) / scale**2, np.array([epsilon]))[0]
+            met = max(met, (lost + (1 - lost) * hidden) / curve.delta(epsilon))
+        assert 0.97 < met <= 1 + 1e-9, (epsilon, met)
 
 
 def normal_deltas(square: float, epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -226,6 +240,7 @@ def test_shares_leave_what_is_enough_and_are_never_too_small() -> None:
     assert found.tolist() == [1024, 1024, 1024, 1024, 256, 1]
     assert all(share * y >= 1024 * 10**9 for share, y in zip(found.tolist()[2:], noisy.tolist()[2:], strict=True))
     assert _weight_fractions(noisy, 2**70).tolist() == [1024] * 6
+    assert _FEWER * _weight_fractions(np.array([int(_LOWERED * 10**9)]), 10**9)[0] ** 2 >= 2**20
 
 
 def test_the_least_scale_has_a_threshold_at_once() -> None:
