@@ -48,14 +48,8 @@ TIERS = ("slow", "browser", "tex", "mutation", "foreign")
 
 # A build must end in time: where the environment says which day it is, a third of the tests that are not quick runs.
 # Each day run those that compare documents and records with the code, or cover what quick tests leave out.
-DAILY = (
-    "tests/cli/",
-    "tests/docs/test_howto.py",
-    "tests/docs/test_site.py",
-    "tests/golden/",
-    "tests/ledger/",
-    "tests/repo/",
-)
+_ROOMS = tuple(f"tests/{room}/" for room in ("cli", "golden", "ledger", "repo"))
+DAILY = (*_ROOMS, "tests/docs/test_howto.py", "tests/docs/test_site.py")
 DAYS = 3
 
 # Modules with most tests are taken first: a module of a few long ones would come last, and be waited for.

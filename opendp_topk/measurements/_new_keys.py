@@ -5,23 +5,21 @@ Proof: proofs/measurements/new_keys.tex
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 
 from ..errors import ParameterError
 from ..numerics.arithmetic import Intervals, as_mpq, one_minus_exp_up, to_fraction
 from ..spaces.curves.closed_forms import normal_tail_bound
 
+PARTS = 16  # parts of the largest L2 norm
 _PIECES = 32  # intervals of weights: a chord is close to the function even if that grows e-fold in one interval
 _DIGITS = 128  # precision of logarithms in bits
 _HALVINGS = 60  # bisection steps: a few more than the 53 digits of a float64
-_STEPS = 48  # ternary search steps for the share of delta; each cuts the interval by a third
-
-STANDARD = NormalDist()
 
 
 # proof-region: new_keys
@@ -32,19 +30,22 @@ class DiscreteGaussianNoise:
     scale: Fraction
     step: Fraction
 
-    def new_partition_probability(self, length: int, keys: int, level: Fraction) -> Fraction:
+    def new_partition_probability(self, length: int, keys: int, level: Fraction, parts: int = PARTS) -> Fraction:
         """Return an upper bound of the probability that the noisy sum of at least one new key reaches ``level``.
 
-        There are at most ``keys`` >= 1 new keys, and the L2 norm of their sums is at most ``length``.
+        There are at most ``keys`` new keys. The L2 norm of their sums is at most ``parts`` / 16 of ``length``, with
+        1 <= ``parts`` <= 16.
         """
+        if keys == 0:
+            return Fraction(0)  # [no-keys]
         if level - length - self.step / 2 < self.scale:
             return Fraction(1)  # [too-near]
-        ends = [Fraction(length * i, _PIECES) for i in range(_PIECES + 1)]
+        ends = [Fraction(length * i, _PIECES) for i in range(_PIECES // PARTS * parts + 1)]
         heights = [self._miss_exponent(level - end) for end in ends]
         chords = [(high - low) * _PIECES / length for low, high in itertools.pairwise(heights)]
         price = to_fraction(
             _lagrange_multiplier(
-                list(map(float, ends)), list(map(float, heights)), list(map(float, chords)), length, keys
+                list(map(float, ends)), list(map(float, heights)), list(map(float, chords)), float(ends[-1]), keys
             )
         )
         most = max(
@@ -52,31 +53,34 @@ class DiscreteGaussianNoise:
             for start, end, low, chord in zip(ends, ends[1:], heights, chords, strict=False)
             for at in [min(max(chord / (2 * price), start), end)]  # [highest]
         )
-        return one_minus_exp_up(keys * max(Fraction(0), most) + price * length * length)  # [lost]
+        return one_minus_exp_up(keys * max(Fraction(0), most) + price * ends[-1] ** 2)  # [lost]
 
+    def reach_probability(self, gap: Fraction) -> Fraction:
+        """Return an upper bound of the probability that noise is at least ``gap`` >= ``scale`` + ``step`` / 2."""
+        return normal_tail_bound((gap - self.step / 2) / self.scale)  # [reached]
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019
     def _miss_exponent(self, gap: Fraction) -> Fraction:
-        """Return an upper bound of -ln(1 - q), with q a bound on the probability that noise is at least ``gap``."""
+        """Return an upper bound of -ln(1 - q), with q the :meth:`reach_probability` of ``gap``."""
         at = Intervals(_DIGITS)
-        reached = normal_tail_bound((gap - self.step / 2) / self.scale)  # [reached]
-        top, bottom = at.negative(at.log1p(at.rational(as_mpq(-reached))))[1].as_integer_ratio()
+        top, bottom = at.negative(at.log1p(at.rational(as_mpq(-self.reach_probability(gap)))))[1].as_integer_ratio()
         return Fraction(int(top), int(bottom))  # [missed]
 
-    def threshold_for_delta(self, keys: int, delta: Fraction) -> Fraction:
-        """Return a multiple of the step as threshold that the keys of one user pass with probability <= ``delta``.
+    def least_threshold(self, is_sufficient: Callable[[Fraction], bool]) -> Fraction:
+        """Return a multiple of the step, about the least one at which ``is_sufficient`` is true.
 
         Raises:
             ParameterError: No threshold up to about 64 (scale + 1) is high enough.
         """
         steps = [math.ceil((1 + self.step + self.scale) / self.step)] * 2
         grain = max(1, math.ceil(self.scale / self.step) >> 12)
-        while self.new_partition_probability(1, keys, steps[1] * self.step) > delta:
+        while not is_sufficient(steps[1] * self.step):
             steps = [steps[1], 2 * steps[1]]
             if steps[1] * self.step > _FARTHEST * (self.scale + 1):
                 raise ParameterError("delta is too small: no threshold satisfies it")
         while steps[1] - steps[0] > grain:
             middle = sum(steps) // 2
-            kept = self.new_partition_probability(1, keys, middle * self.step) <= delta
-            steps = [steps[0], middle] if kept else [middle, steps[1]]  # [kept]
+            steps = [steps[0], middle] if is_sufficient(middle * self.step) else [middle, steps[1]]  # [kept]
         return steps[1] * self.step
 
 
@@ -84,7 +88,9 @@ _FARTHEST = 64  # in scales: beyond it the probability is below every positive f
 # end-proof-region: new_keys
 
 
-def _lagrange_multiplier(ends: list[float], heights: list[float], chords: list[float], length: int, keys: int) -> float:
+def _lagrange_multiplier(
+    ends: list[float], heights: list[float], chords: list[float], length: float, keys: int
+) -> float:
     """Return approximately the best Lagrange multiplier of the squared L2 norm.
 
     Every positive multiplier gives a valid bound.
@@ -97,27 +103,6 @@ def _lagrange_multiplier(ends: list[float], heights: list[float], chords: list[f
 
     tried = [c / (a + b) for a, b, c in zip(ends, ends[1:], chords, strict=False)]
     return min((price for price in tried if price > 0), key=dual_objective, default=2.0**-1000)
-
-
-def threshold_delta_share(epsilon: float, delta: float, keys: int, apart: float) -> float:
-    """Return approximately the share of delta for the threshold that makes the threshold smallest."""
-
-    def threshold_at_odds(odds: float) -> float:
-        part = 1 / (1 + math.exp(-odds))
-        scale = apart / largest_normal_shift(epsilon, delta * (1 - part))
-        return max(
-            1 / math.sqrt(n) - scale * STANDARD.inv_cdf(max(delta * part / n, 5e-324)) for n in {1, min(keys, 4), keys}
-        )
-
-    low, high = -12.0, 12.0
-    for _ in range(_STEPS):
-        third = (high - low) / 3
-        low, high = (
-            (low, high - third)
-            if threshold_at_odds(low + third) <= threshold_at_odds(high - third)
-            else (low + third, high)
-        )
-    return 1 / (1 + math.exp(-(low + high) / 2))
 
 
 def least_scale(epsilon: float, delta: float, apart: float, kept: Callable[[float], bool]) -> float:

@@ -1,7 +1,5 @@
 """Reading pages without a browser: elements, links, headings, tables."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Iterator
@@ -19,9 +17,9 @@ class Element:
 
     name: str
     attributes: dict[str, str]
-    children: list[Element | str] = field(default_factory=list)
+    children: "list[Element | str]" = field(default_factory=list)
 
-    def __iter__(self) -> Iterator[Element]:
+    def __iter__(self) -> "Iterator[Element]":
         waiting = [self]
         while waiting:
             yield (one := waiting.pop())
@@ -32,7 +30,7 @@ class Element:
         """All text in it."""
         return "".join(child if isinstance(child, str) else child.text for child in self.children)
 
-    def all(self, *names: str) -> list[Element]:
+    def all(self, *names: str) -> "list[Element]":
         """The elements in it with one of these names."""
         return [one for one in self if one.name in names]
 

@@ -17,6 +17,7 @@ import opendp_topk as tk
 from opendp_topk.apps.audit import report as verdicts
 from opendp_topk.apps.audit.audited import audit_pair
 from opendp_topk.apps.audit.html.report import render_audit
+from opendp_topk.errors import ParameterError
 from tests.concepts.sentinels import raises_exactly
 
 from .pages import read
@@ -81,9 +82,7 @@ def test_a_pair_is_audited_anew_and_told_as_it_was() -> None:
     anew = audit_pair(best, json.loads(json.dumps(made.pair)), epsilon=1.0, samples=400)
     assert (anew.verdict, anew.pair, anew.lines[3:5]) == ("refuted", made.pair, made.lines[3:5])
     for wrong in (2, -1, [[0.0]], [[0.0], []], "0", None):
-        raises_exactly(
-            tk.errors.ParameterError, partial(audit_pair, best, wrong, pairs=pairs, epsilon=1.0), "pair must be"
-        )
+        raises_exactly(ParameterError, partial(audit_pair, best, wrong, pairs=pairs, epsilon=1.0), "pair must be")
 
 
 def test_a_page_has_a_bar_and_a_number_for_each_side_of_a_release() -> None:
@@ -105,10 +104,8 @@ def test_the_event_and_its_counts_are_those_of_the_samples() -> None:
     (seen,) = found.found.estimate.seen
     assert {seen.first, seen.second} == {0, 100}
     assert seen.event in ("the release is ('label', 3)", "the release is ('label', 4)")
-    assert {one.event for one in found.found.estimate.outcomes} == {
-        "the release is ('label', 3)",
-        "the release is ('label', 4)",
-    }
+    events = {one.event for one in found.found.estimate.outcomes}
+    assert events == {"the release is ('label', 3)", "the release is ('label', 4)"}
 
 
 def test_floats_are_told_by_intervals_that_hold_them() -> None:
@@ -198,37 +195,23 @@ def test_what_is_no_claim() -> None:
         ({"epsilon": 1, "pairs": []}, "pairs must contain"),
     )
     for wrong, match in wrongs:
-        raises_exactly(tk.errors.ParameterError, partial(tk.audit.audit_claim, constant, **wrong), match)
+        raises_exactly(ParameterError, partial(tk.audit.audit_claim, constant, **wrong), match)
 
 
 @pytest.mark.slow
 def test_a_mechanism_that_is_wrong_by_a_twentieth_is_refuted_at_a_million_samples() -> None:
     """Theory: the logarithm of the ratio has a standard error of .0036 there, and .05 is beyond 9 of them."""
-    found = tk.audit.audit_claim(
-        response(1.05, 5), epsilon=1.0, pairs=PAIR, batched=True, samples=1_000_000, confidence=1 - 1e-9
-    )
-    assert found.verdict == "refuted"
-    right = tk.audit.audit_claim(
-        response(1.0, 5), epsilon=1.0, pairs=PAIR, batched=True, samples=1_000_000, confidence=1 - 1e-9
-    )
-    assert right.verdict == "not refuted"
+    options = {"epsilon": 1.0, "pairs": PAIR, "batched": True, "samples": 1_000_000, "confidence": 1 - 1e-9}
+    assert tk.audit.audit_claim(response(1.05, 5), **options).verdict == "refuted"
+    assert tk.audit.audit_claim(response(1.0, 5), **options).verdict == "not refuted"
 
 
 @pytest.mark.slow
 def test_false_alarms_of_a_thousand_sessions_stay_below_the_stated_probability() -> None:
     """Each session audits three mechanisms that lose just what they claim, at a twentieth in all."""
     beta, sessions, alarms = 0.05, 1000, 0
+    options = {"epsilon": 1.0, "pairs": PAIR, "batched": True, "samples": 400, "confidence": 1 - beta / 3}
     for session in range(sessions):
-        verdicts = [
-            tk.audit.audit_claim(
-                response(1.0, 3 * session + test),
-                epsilon=1.0,
-                pairs=PAIR,
-                batched=True,
-                samples=400,
-                confidence=1 - beta / 3,
-            ).verdict
-            for test in range(3)
-        ]
-        alarms += "refuted" in verdicts
+        responses = [response(1.0, 3 * session + test) for test in range(3)]
+        alarms += "refuted" in [tk.audit.audit_claim(one, **options).verdict for one in responses]
     assert alarms <= beta * sessions

@@ -207,10 +207,8 @@ def tail(hits: int, trials: int, p: Fraction) -> Fraction:
 @pytest.mark.parametrize("trials", [1, 7, 40])
 def test_bounds_solve_the_tail_equation_from_the_safe_side(trials: int, alpha: float) -> None:
     for hits in range(trials + 1):
-        low, high = (
-            Fraction(clopper_pearson_lower(hits, trials, alpha)),
-            Fraction(clopper_pearson_upper(hits, trials, alpha)),
-        )
+        ends = clopper_pearson_lower(hits, trials, alpha), clopper_pearson_upper(hits, trials, alpha)
+        low, high = map(Fraction, ends)
         assert 0 <= low <= Fraction(hits, trials) <= high <= 1
         if hits:
             assert tail(hits, trials, low) <= alpha

@@ -223,12 +223,8 @@ def test_bad_arguments() -> None:
     for arguments, message in wrong:
         asked = partial(search, len, **{**SPACE, "measure": PURE, **arguments})
         raises_exactly(tk.errors.ParameterError, asked, message)
-    for name, value in (
-        ("input_domain", tk.AtomDomain(int)),
-        ("batched", 1),
-        ("input_metric", column),
-        ("scale", column),
-    ):
+    others = {"input_domain": tk.AtomDomain(int), "batched": 1, "input_metric": column, "scale": column}
+    for name, value in others.items():
         asked = partial(search, len, **{**SPACE, "measure": PURE, name: value})
         raises_exactly(tk.errors.ParameterTypeError, asked, name)
     winner = tk.make_report_noisy_top_k(*SPACE.values(), PURE, k=1, scale=1.0)

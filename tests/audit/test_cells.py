@@ -65,11 +65,8 @@ def test_what_is_repeated_is_kept_to_the_last_bit() -> None:
 
 def test_bits_are_read_of_floats_only() -> None:
     def read(*outcomes: Any) -> list[type]:
-        return [
-            type(reading)
-            for reading in candidate_binnings(outcomes, outcomes)
-            if not isinstance(reading, PositionBinning)
-        ]
+        readings = candidate_binnings(outcomes, outcomes)
+        return [type(one) for one in readings if not isinstance(one, PositionBinning)]
 
     assert read(1, 2) == [QuantileBinning]
     assert read((1, 2), (2, 0.5)) == [QuantileBinning, FinestBitBinning]

@@ -65,15 +65,8 @@ COUNTS = tk.VectorDomain(tk.AtomDomain(int, bounds=(0, 10**6))), tk.L1Distance()
 def audited(mechanism: Mechanism, seed: int, samples: int, space: Any = None) -> Any:
     domain, metric = space or (COUNTS if mechanism in ON_COUNTS else SCORES)
     draw = np.random.default_rng(seed)
-    return search(
-        lambda x, n: mechanism(x, n, draw),
-        input_domain=domain,
-        input_metric=metric,
-        measure=tk.MaxDivergence(),
-        samples=samples,
-        confidence=SURE,
-        batched=True,
-    )
+    space = {"input_domain": domain, "input_metric": metric, "measure": tk.MaxDivergence()}
+    return search(lambda x, n: mechanism(x, n, draw), **space, samples=samples, confidence=SURE, batched=True)
 
 
 def named(mechanism: Mechanism) -> str:
@@ -214,9 +207,7 @@ def close_and_silent(monkeypatch: pytest.MonkeyPatch, case: Case, runs: int, sam
 
 
 @pytest.mark.parametrize("case", QUICK, ids=named_case)
-def test_one_audit_tells_an_honest_claim_from_one_that_is_a_fifth_too_small(
-    monkeypatch: pytest.MonkeyPatch, case: Case
-) -> None:
+def test_one_audit_tells_a_true_claim_from_one_a_fifth_too_small(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
     close_and_silent(monkeypatch, case, 1, FEW_SAMPLES)
 
 

@@ -10,6 +10,7 @@ import opendp_topk as tk
 from opendp_topk.apps.audit.blackbox import OutcomeSampler, RaisedOutcome
 from opendp_topk.core.rendering import as_outcome
 from opendp_topk.core.repeatable import RepeatableFunction
+from opendp_topk.errors import CapacityError, DataTypeError, ParameterError, ParameterTypeError
 from tests.concepts.examples import COUNTS
 from tests.concepts.sentinels import raises_exactly
 
@@ -27,9 +28,7 @@ def test_batches_are_asked_for_in_full() -> None:
 
     assert draws(function, batched=True)(7, 25_000) == [(7, 7)] * 25_000
     assert sum(asked) == 25_000
-    raises_exactly(
-        tk.errors.ParameterError, lambda: draws(lambda x, n: [x], batched=True)(7, 3), "requested number of releases"
-    )
+    raises_exactly(ParameterError, lambda: draws(lambda x, n: [x], batched=True)(7, 3), "requested number of releases")
 
 
 @pytest.mark.parametrize(
@@ -45,9 +44,7 @@ def test_an_outcome_is_the_key_of_an_exact_law(released: Any) -> None:
 
 
 def test_a_release_that_is_no_key_is_refused() -> None:
-    raises_exactly(
-        tk.errors.CapacityError, lambda: draws(lambda x: [1, bytearray()])(0, 1), "requires hashable releases"
-    )
+    raises_exactly(CapacityError, lambda: draws(lambda x: [1, bytearray()])(0, 1), "requires hashable releases")
 
 
 def test_sets_and_dictionaries_are_outcomes_and_so_is_their_order() -> None:
@@ -78,15 +75,13 @@ def test_a_measurement_that_can_is_asked_for_many_at_once() -> None:
     function = RepeatableFunction(once, 0, many, list)
     assert draws(replace(made, function=function))([4, 5, 6], 3) == [(0, 1), (2, 3), (4, 5)]
     assert asked == [([4, 5, 6], 3)]
-    with pytest.raises(tk.errors.DataTypeError):
-        draws(replace(made, function=function))([0.5, 1.0], 3)
+    raises_exactly(DataTypeError, lambda: draws(replace(made, function=function))([0.5, 1.0], 3))
 
 
 def test_what_all_calls_raise_comes_through() -> None:
     drawn = draws(lambda x: 1 // x)
     drawn(0, 1000)
-    with pytest.raises(ZeroDivisionError):
-        drawn.close()
+    raises_exactly(ZeroDivisionError, drawn.close)
 
 
 def test_an_error_on_one_side_alone_is_an_outcome() -> None:
@@ -95,8 +90,7 @@ def test_an_error_on_one_side_alone_is_an_outcome() -> None:
     assert drawn(1, 2) == [1, 1]
     drawn.close()
     assert tk.audit.estimate(lambda x: 1 // x * 0, 0, 2, samples=1000).lower > 4
-    with pytest.raises(ZeroDivisionError):
-        draws(lambda x, n: 1 // x, batched=True)(0, 3)
+    raises_exactly(ZeroDivisionError, lambda: draws(lambda x, n: 1 // x, batched=True)(0, 3))
 
 
 def test_a_type_a_length_and_the_sign_of_a_zero_are_outcomes() -> None:
@@ -117,4 +111,4 @@ def test_estimates_by_batches() -> None:
 
 
 def test_bad_arguments() -> None:
-    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.audit.estimate(len, "a", "b", batched=1), "batched")  # type: ignore[arg-type]
+    raises_exactly(ParameterTypeError, lambda: tk.audit.estimate(len, "a", "b", batched=1), "batched")  # type: ignore[arg-type]

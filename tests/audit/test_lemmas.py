@@ -91,10 +91,8 @@ def test_a_joint_sensitivity_of_one_is_refuted(d: int, k: int) -> None:
         if verdict.counterexample is not None:
             x, y = (scores(verdict.counterexample, letter, d) for letter in "xy")
             outcomes = itertools.combinations if "set" in lemma.name else itertools.permutations
-            moves = [
-                joint_utility(y, s, "set" in lemma.name) - joint_utility(x, s, "set" in lemma.name)
-                for s in outcomes(range(d), k)
-            ]
+            is_set = "set" in lemma.name
+            moves = [joint_utility(y, s, is_set) - joint_utility(x, s, is_set) for s in outcomes(range(d), k)]
             allowed = spread([b - a for a, b in zip(x, y, strict=True)])
             assert allowed < spread(moves) <= 2 * allowed
             refuted += 1
@@ -112,10 +110,8 @@ def test_a_canonical_sensitivity_of_less_than_one_is_refuted(capped: bool) -> No
         if verdict.counterexample is not None:
             gamma = int("gamma=1" in lemma.name)
             x, y = (scores(verdict.counterexample, letter, 3) for letter in "xy")
-            moves = [
-                canonical_utility(y, s, gamma, capped) - canonical_utility(x, s, gamma, capped)
-                for s in itertools.combinations(range(3), 2)
-            ]
+            sets = itertools.combinations(range(3), 2)
+            moves = [canonical_utility(y, s, gamma, capped) - canonical_utility(x, s, gamma, capped) for s in sets]
             allowed = spread([b - a for a, b in zip(x, y, strict=True)])
             assert Fraction(99, 100) * allowed < spread(moves) <= allowed
             refuted.add(gamma)

@@ -13,6 +13,7 @@ import opendp_topk as tk
 from opendp_topk.apps.audit import losses
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import raises_exactly
+from tests.concepts.spaces import PURE, RANGE
 
 Law = dict[Any, Any]
 ORDERS = [1 + mpmath.mpf(10) ** (mpmath.mpf(n) / 12) for n in range(-48, 49)]
@@ -49,10 +50,7 @@ def number(value: Any) -> mpmath.mpf:
 
 @pytest.mark.parametrize(("law", "other"), PAIRS)
 def test_max_and_range_are_enclosed(law: Law, other: Law) -> None:
-    for measure, loss in (
-        (tk.MaxDivergence(), losses.largest_absolute_loss),
-        (tk.RangeDivergence(), losses.bounded_range_loss),
-    ):
+    for measure, loss in ((PURE, losses.largest_absolute_loss), (RANGE, losses.bounded_range_loss)):
         with mpmath.workdps(60):
             exact = realised(measure, law, other)
             found = loss(losses.pair_distributions(law, other))
@@ -134,15 +132,8 @@ def test_numbers_of_every_kind() -> None:
     assert losses.pair_distributions({0: 1.0}, {0: 1}).error > losses.pair_distributions({0: 1}, {0: 1}).error
     assert losses.pair_distributions({0: 1.0}, {0: 1}, Fraction(0)).error < 1e-29
     tiny = mpmath.mpf(2) ** -5000
-    assert (
-        abs(
-            losses.largest_absolute_loss(
-                losses.pair_distributions({0: 1, 1: tiny}, {0: 1, 1: 2 * tiny}, Fraction(1, 10**30))
-            ).lower
-            - math.log(2)
-        )
-        < 1e-15
-    )
+    pair = losses.pair_distributions({0: 1, 1: tiny}, {0: 1, 1: 2 * tiny}, Fraction(1, 10**30))
+    assert abs(losses.largest_absolute_loss(pair).lower - math.log(2)) < 1e-15
 
 
 def test_a_wrong_probability_of_the_stated_size_never_refutes() -> None:
@@ -151,15 +142,11 @@ def test_a_wrong_probability_of_the_stated_size_never_refutes() -> None:
     law, other = PAIRS[0]
     spoiled = {0: law[0] * (1 - off), 1: law[1] + law[0] * off}
     for loss in (losses.largest_absolute_loss, losses.bounded_range_loss, losses.zcdp_loss):
-        truth, found = (
-            loss(losses.pair_distributions(law, other)),
-            loss(losses.pair_distributions(spoiled, other, 2 * off)),
-        )
+        pairs = losses.pair_distributions(law, other), losses.pair_distributions(spoiled, other, 2 * off)
+        truth, found = map(loss, pairs)
         assert found.lower <= truth.lower
-        assert (
-            loss(losses.pair_distributions(spoiled, other)).lower > truth.upper * (1 + off / 10)
-            or loss is losses.zcdp_loss
-        )
+        lower = loss(losses.pair_distributions(spoiled, other)).lower
+        assert lower > truth.upper * (1 + off / 10) or loss is losses.zcdp_loss
 
 
 def test_ceilings_hold_on_their_cells() -> None:

@@ -63,14 +63,10 @@ def test_counts_are_independent_given_the_winners(measure: tk.Measure) -> None:
 
 def gaps(noise: str, k: int, optimize: str = "max") -> tk.Measurement:
     """Parameters such as those of a ranking with gaps."""
-    return tk.make_user_measurement(
-        tk.VectorDomain(INTEGERS),
-        tk.RangeDistance(),
-        tk.MaxDivergence(),
-        function=lambda scores: 0,
-        privacy_map=lambda d_in: k * d_in,
-        parameters={"noise": noise, "k": k, "scale": 1, "optimize": optimize},
-    )
+    space = tk.VectorDomain(INTEGERS), tk.RangeDistance(), tk.MaxDivergence()
+    functions = {"function": lambda scores: 0, "privacy_map": lambda d_in: k * d_in}
+    parameters = {"noise": noise, "k": k, "scale": 1, "optimize": optimize}
+    return tk.make_user_measurement(*space, **functions, parameters=parameters)
 
 
 @pytest.mark.parametrize("noise", ["Gumbel", "Exponential"])

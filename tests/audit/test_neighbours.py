@@ -16,17 +16,9 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.audit.neighbours import (
-    _kronecker_moves,
-    _version_order,
-    arranged_pairs,
-    corner_moves,
-    first_pairs,
-    is_within_distance,
-    neighbouring_pairs,
-    vary_pair,
-    worst_edges,
-)
+from opendp_topk.apps.audit import neighbours
+from opendp_topk.apps.audit.neighbours import is_within_distance, neighbouring_pairs, vary_pair, worst_edges
+from opendp_topk.errors import ParameterError, ParameterTypeError
 from tests.concepts.sentinels import raises_exactly
 
 METRICS = [tk.LInfDistance(), tk.LInfDistance(monotonic=True), tk.RangeDistance(), tk.L1Distance(), tk.L2Distance()]
@@ -112,14 +104,14 @@ def test_moves_are_as_long_as_they_may_be_and_no_longer(d_in: Fraction) -> None:
     for metric in METRICS:
         allowed = d_in**2 if metric == tk.L2Distance() else d_in
         for corner in itertools.product((False, True), repeat=3):
-            found = [apart(metric, (0, 0, 0), moves) for moves in corner_moves(metric, d_in, corner, 4)]
+            found = [apart(metric, (0, 0, 0), moves) for moves in neighbours.corner_moves(metric, d_in, corner, 4)]
             assert max(found, default=allowed) <= allowed < max(found, default=allowed) * Fraction(10**9 + 1, 10**9)
-        scattered = itertools.islice(_kronecker_moves(metric, d_in, d_in, 3), 50)
+        scattered = itertools.islice(neighbours._kronecker_moves(metric, d_in, d_in, 3), 50)
         assert all(apart(metric, (0, 0, 0), moves) <= allowed for _, moves in scattered)
 
 
 def test_all_orders_of_four_scores_occur() -> None:
-    assert len({tuple(_version_order(n, 4)) for n in range(256)}) == 24
+    assert len({tuple(neighbours._version_order(n, 4)) for n in range(256)}) == 24
 
 
 def test_within_is_exact() -> None:
@@ -131,9 +123,7 @@ def test_within_is_exact() -> None:
     assert is_within_distance(two_of_three, (0, 0, 0), (1, 0, 1), Fraction(1))
     assert not is_within_distance(two_of_three, (0, 0, 0), (1, 1, 1), Fraction(1))
     raises_exactly(
-        tk.errors.ParameterError,
-        lambda: is_within_distance(tk.UserDistance(), (0,), (0,), Fraction(1)),
-        "pairs must be given",
+        ParameterError, lambda: is_within_distance(tk.UserDistance(), (0,), (0,), Fraction(1)), "pairs must be given"
     )
 
 
@@ -142,7 +132,7 @@ ONE_WAY = tk.LInfDistance(monotonic=True)
 
 
 def made(metric: tk.Metric, sizes: tuple[int, ...], count: int = 256, domain: tk.VectorDomain = FREE) -> list[Any]:
-    return list(itertools.islice(arranged_pairs(domain, metric, Fraction(1), Fraction(1), sizes), count))
+    return list(itertools.islice(neighbours.arranged_pairs(domain, metric, Fraction(1), Fraction(1), sizes), count))
 
 
 @pytest.mark.further
@@ -159,7 +149,7 @@ def test_the_first_are_remembered_for_their_space_alone() -> None:
     ends = Fraction(1), Fraction(1), (2, 3), 20
     for domain, metric in ((FREE, ONE_WAY), (FREE, tk.LInfDistance()), (DOMAINS[-1], ONE_WAY)):
         for _ in range(2):
-            assert list(first_pairs(domain, metric, *ends)) == made(metric, (2, 3), 20, domain)
+            assert list(neighbours.first_pairs(domain, metric, *ends)) == made(metric, (2, 3), 20, domain)
 
 
 def test_all_scores_move_together_where_only_differences_count() -> None:
@@ -237,12 +227,10 @@ def test_what_makes_no_pairs() -> None:
         (lambda: tk.audit.table_pairs(pl.DataFrame({"u": [1]}), user=np.array(["u", "v"])), "column"),  # type: ignore[arg-type]
         (lambda: tk.audit.table_pairs(pl.DataFrame({"u": []})), "row"),
     ):
-        raises_exactly(tk.errors.ParameterError, call, word)
-    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.audit.table_pairs([1, 2]), "data frame")
+        raises_exactly(ParameterError, call, word)
+    raises_exactly(ParameterTypeError, lambda: tk.audit.table_pairs([1, 2]), "data frame")
     for records in (3, "ab", b"ab", iter([1, 2]), np.array(3)):
-        raises_exactly(
-            tk.errors.ParameterTypeError, lambda one=records: tk.audit.record_pairs(one), "a list of records"
-        )
+        raises_exactly(ParameterTypeError, lambda one=records: tk.audit.record_pairs(one), "a list of records")
 
 
 def test_the_search_of_edges_draws_at_most_as_much_as_it_is_given() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.audit.replay import _enumerate_distribution
+from opendp_topk.errors import ParameterError
 from tests.concepts.sentinels import raises_exactly
 
 LAW = dict[Any, Fraction]
@@ -103,17 +104,15 @@ def test_digits_that_are_left_are_never_read_as_kept() -> None:
 
 def test_what_is_refused() -> None:
     fresh, calls = random.SystemRandom(), itertools.count()
-    raises_exactly(
-        tk.errors.ParameterError, lambda: tk.audit.replay(lambda x, _: fresh.random(), 0, 1), "draw only from source"
-    )
+    raises_exactly(ParameterError, lambda: tk.audit.replay(lambda x, _: fresh.random(), 0, 1), "draw only from source")
 
     def fickle(x: int, source: Any) -> int:
         return int(source.integers(0, 2)) if next(calls) < 1 else 0
 
-    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.replay(fickle, 0, 1), "different draws")
-    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.replay(flips, 0, 1, source="urandom"), "source must be")
-    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.replay(flips, 0, 1, delta=2), "delta")
-    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.replay(flips, 0, 1, runs=0), "runs")
+    raises_exactly(ParameterError, lambda: tk.audit.replay(fickle, 0, 1), "different draws")
+    raises_exactly(ParameterError, lambda: tk.audit.replay(flips, 0, 1, source="urandom"), "source must be")
+    raises_exactly(ParameterError, lambda: tk.audit.replay(flips, 0, 1, delta=2), "delta")
+    raises_exactly(ParameterError, lambda: tk.audit.replay(flips, 0, 1, runs=0), "runs")
 
 
 def counted(outcomes: Any) -> LAW:

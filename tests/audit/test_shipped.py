@@ -26,7 +26,6 @@ def test_no_shipped_map_is_refuted_and_the_page_has_what_is_found(name: str) -> 
     assert found
     others = shipped.verify_all(budget=6, among=[e for e in own if claim_columns(e) is None])
     for example, report in found + others:
-        assert report is not None, f"{name} declares no law: say in apps/audit/shipped.py how to merge its outcomes"
         assert report.holds, (example, report)
         assert report.loss > 0
     page = (ROOT.parent / "docs" / "tightness.md").read_text(encoding="utf-8").partition("\n## ")[0]
@@ -42,7 +41,6 @@ def test_a_budget_of_one_pair_tests_every_claim_all_the_same(name: str) -> None:
     found = shipped.verify_all(budget=1, among=[e for e in EXAMPLES if e.constructor == name])
     assert found
     for example, report in found:
-        assert report is not None
         assert report.pairs + report.skipped >= 2
         assert (report.verdict, report.holds) == ("holds", True), (example, report)
         assert report.loss > 0

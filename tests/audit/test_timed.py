@@ -5,6 +5,7 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.apps.audit import blackbox as draws
 from opendp_topk.apps.audit.blackbox import clopper_pearson_lower, clopper_pearson_upper
+from opendp_topk.errors import ParameterError, ParameterTypeError
 
 from ..concepts.sentinels import raises_exactly
 
@@ -118,30 +120,19 @@ def test_measurements_are_called_one_by_one(clock: Clock) -> None:
 
 
 def test_what_cannot_be_timed_is_refused() -> None:
-    raises_exactly(
-        tk.errors.ParameterError,
-        lambda: tk.audit.estimate(len, [1], [2], samples=100, timed=True, batched=True),
-        "timed requires single calls",
-    )
+    batched = partial(tk.audit.estimate, len, [1], [2], samples=100, timed=True, batched=True)
+    raises_exactly(ParameterError, batched, "timed requires single calls")
     for measure in (tk.RangeDivergence(), tk.ZeroConcentratedDivergence()):
-        raises_exactly(
-            tk.errors.ParameterError,
-            lambda measure=measure: tk.audit.estimate(len, [1], [2], samples=100, timed=True, measure=measure),
-            "timed requires a claim of epsilon and delta",
-        )
-    raises_exactly(
-        tk.errors.ParameterTypeError, lambda: tk.audit.estimate(len, [1], [2], samples=100, timed=1), "timed must be"
-    )
+        asked = partial(tk.audit.estimate, len, [1], [2], samples=100, timed=True, measure=measure)
+        raises_exactly(ParameterError, asked, "timed requires a claim of epsilon and delta")
+    raises_exactly(ParameterTypeError, lambda: tk.audit.estimate(len, [1], [2], samples=100, timed=1), "timed must be")
 
 
 def law(odds: tuple[Fraction, ...]) -> list[Fraction]:
     """How likely each number of hits is in independent trials with these odds."""
     found = [Fraction(1)]
     for p in odds:
-        found = [
-            (found[h] * (1 - p) if h < len(found) else 0) + (found[h - 1] * p if h else 0)
-            for h in range(len(found) + 1)
-        ]
+        found = [stay * (1 - p) + hit * p for stay, hit in zip([*found, 0], [0, *found], strict=True)]
     return found
 
 

@@ -57,8 +57,7 @@ def test_curves_are_held_against_laws() -> None:
         assert caught.value.report.loss > 1
         assert "epsilon" in caught.value.report.witness.where
     ends_early = claiming(choice, lambda d_in: (0.999, 0.0))
-    with pytest.raises(tk.errors.PrivacyViolationError, match="inf"):
-        tk.audit.verify(ends_early, budget=60)
+    raises_exactly(tk.errors.PrivacyViolationError, lambda: tk.audit.verify(ends_early, budget=60), "inf")
 
 
 def refuted(measurement: tk.Measurement, **options: Any) -> Any:
@@ -75,10 +74,8 @@ def confirmed(report: Any, k: int, scale: float = 1.0) -> mpmath.mpf:
     """The loss at the witness by the oracle, which knows neither the library's laws nor its losses."""
     noise = report.parameters.get("noise", "Exponential")
     with mpmath.workdps(50):
-        laws = [
-            rankings(noise, [mpmath.exp(mpmath.mpf(s) / scale) for s in x], k)
-            for x in (report.witness.x, report.witness.x_prime)
-        ]
+        both = report.witness.x, report.witness.x_prime
+        laws = [rankings(noise, [mpmath.exp(mpmath.mpf(s) / scale) for s in x], k) for x in both]
         if report.output_measure != ZCDP:
             return realised(report.output_measure, *laws)
         order = mpmath.mpf(report.witness.where["alpha"])
@@ -112,10 +109,8 @@ def test_k_r_squared_half_is_refuted_as_rho_of_exponential_noise() -> None:
 @pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP], ids=repr)
 def test_a_map_of_half_the_scale_or_of_monotone_neighbours_is_refuted(measure: tk.Measure) -> None:
     monotone = one_shot(3, measure, tk.LInfDistance(monotonic=True))
-    for own, other in (
-        (one_shot(3, measure), one_shot(3, measure, scale=2.0)),
-        (one_shot(3, measure, tk.LInfDistance()), monotone),
-    ):
+    wider, both_ways = one_shot(3, measure, scale=2.0), one_shot(3, measure, tk.LInfDistance())
+    for own, other in ((one_shot(3, measure), wider), (both_ways, monotone)):
         report = refuted(claiming(own, other.privacy_map))
         assert report.tightness > 1.7
         assert confirmed(report, 2) == pytest.approx(report.loss, rel=1e-9)
@@ -172,20 +167,13 @@ def test_epsilon_and_delta() -> None:
     def of(delta: Any) -> tk.Measurement:
         space = tk.VectorDomain(FLOATS, size=2), tk.RangeDistance()
         softmax = tk.make_exponential_mechanism(*space, PURE, scale=1.0)
-        return tk.make_user_measurement(
-            *space,
-            tk.Approximate(PURE),
-            function=softmax.function,
-            privacy_map=lambda d_in: (0.5, delta),
-            distribution=softmax.declared.law,
-            parameters={"scale": 1.0},
-        )
+        law = {"function": softmax.function, "distribution": softmax.declared.law, "parameters": {"scale": 1.0}}
+        return tk.make_user_measurement(*space, tk.Approximate(PURE), **law, privacy_map=lambda d_in: (0.5, delta))
 
     exact = (1 - math.exp(-0.25)) ** 2 / (1 - math.exp(-1))
     report = tk.audit.verify(of(exact + 1e-9))
     assert 0.9 * exact < report.loss <= exact
-    with pytest.raises(tk.errors.PrivacyViolationError):
-        tk.audit.verify(of(exact * 0.9))
+    raises_exactly(tk.errors.PrivacyViolationError, lambda: tk.audit.verify(of(exact * 0.9)))
 
 
 def softmax(scores: Any) -> Any:
@@ -337,8 +325,7 @@ def test_compositions_are_verified_by_their_joint_law() -> None:
     assert (report.holds, report.claimed) == (True, 1.5)
     assert report.tightness > 0.97
     lying = dataclasses.replace(honest, privacy_map=lambda d_in: 1.25 * d_in)
-    with pytest.raises(tk.errors.PrivacyViolationError):
-        tk.audit.verify(lying, budget=60)
+    raises_exactly(tk.errors.PrivacyViolationError, lambda: tk.audit.verify(lying, budget=60))
 
 
 SPACE = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
@@ -376,8 +363,7 @@ def test_options_of_verify() -> None:
     for options in ({"law": 3}, {"relative_error": "a"}, {"relative_error": -1}, {"budget": "a"}):
         with pytest.raises(tk.errors.ParameterError):
             tk.audit.verify(TOP, **options)
-    with pytest.raises(tk.errors.ParameterError, match="d_in must be finite"):
-        tk.audit.verify(TOP, d_in=float("inf"))
+    raises_exactly(tk.errors.ParameterError, lambda: tk.audit.verify(TOP, d_in=float("inf")), "d_in must be finite")
     for law in (lambda _: None, lambda _: 1, lambda _: {0: "a"}, lambda _: {0: None}):
         kinds = tk.errors.ParameterTypeError, tk.errors.ForeignError
         with pytest.raises(kinds, match=r"must be a mapping|is not a number"):

@@ -50,12 +50,7 @@ class Case:
 
 def measurement(setting: Setting, most: int, measure: tk.Measure = MAX) -> tk.Measurement:
     space = tk.KeyedCountsDomain(), tk.KeyedCountDistance(max_items=most)
-    options: dict[str, Any] = {
-        "k": setting.k,
-        "limit": setting.limit,
-        "scale": setting.tau,
-        "threshold": setting.threshold,
-    }
+    options = {"scale": setting.tau} | {name: getattr(setting, name) for name in ("k", "limit", "threshold")}
     return space >> tk.then_unknown_domain_top_k(measure, **options)
 
 

@@ -5,10 +5,9 @@ choices at the scale that composed steps need, and the k most popular items by m
 greedy choices and the most popular items without noise. The seconds are those of reading and of all choices.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ RUNS = 5
 
 def reached(table: RealTable, items: Sequence[int]) -> int:
     """How many users have one of these items."""
-    assert table.pairs is not None
     users, held = table.pairs
     return len(np.unique(users[np.isin(held, items)]))
 
@@ -41,11 +39,8 @@ def least_scales(d: int, k: int) -> tuple[float, float]:
 
     def scale(metric: tk.UserDistance) -> float:
         space, candidates = (SPACE[0], metric, tk.PrivacyProfile()), range(d)
-        return float(
-            tk.binary_search_param(
-                lambda scale: tk.make_top_k_coverage(*space, candidates=candidates, k=k, scale=scale), 1, BUDGET
-            )
-        )
+        make = partial(tk.make_top_k_coverage, *space, candidates=candidates, k=k)
+        return float(tk.binary_search_param(lambda scale: make(scale=scale), 1, BUDGET))
 
     return scale(SPACE[1]), scale(tk.UserDistance("replace")) / 2  # who is replaced moves scores twice as far
 
@@ -64,7 +59,6 @@ def main() -> None:
     print("| table | k | coverage | composed steps | most popular | coverage, most popular without noise | seconds |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for table in packaged_tables():
-        assert table.pairs is not None
         d, frame = len(table.counts), pl.DataFrame({"user": table.pairs[0], "item": table.pairs[1]})
         ranked = np.argsort(-table.counts, kind="stable").tolist()
         for k in (20, 200):

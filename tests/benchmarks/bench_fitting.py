@@ -8,16 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import opendp_topk as tk
-from opendp_topk.apps.ledger.amounts import (
-    BudgetAccount,
-    add_amounts,
-    curve_from_loss,
-    largest_rho,
-    largest_step_count,
-    open_account,
-)
+from opendp_topk.apps.ledger import amounts
+from opendp_topk.apps.ledger.amounts import BudgetAccount, add_amounts, curve_from_loss, largest_rho, open_account
 from opendp_topk.spaces.costs import rho_of_pure
-from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.stated import pure_of
 
 PROFILE = tk.PrivacyProfile()
@@ -46,11 +39,10 @@ def row(loss: Any, epsilon: str, delta: str) -> tuple[int, int, int, int]:
     """By rho alone with half of delta kept for other releases, now, now with a step, and by the composed curve."""
     budget = Fraction(epsilon), Fraction(delta)
     curve = curve_from_loss(PROFILE, loss)
-    assert isinstance(curve, PrivacyCurve)
     rho = rho_of_pure(Fraction(pure_of(curve)))
     alone = int(largest_rho(budget[0], budget[1] / 2) // rho)
     now, stepped = open_account(PROFILE, budget), open_account(PROFILE, budget, 0, curve)
-    return alone, fitting(now, loss), fitting(stepped, loss), largest_step_count(curve, *budget)[0]
+    return alone, fitting(now, loss), fitting(stepped, loss), amounts.largest_step_count(curve, *budget)[0]
 
 
 def main() -> None:

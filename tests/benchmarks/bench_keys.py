@@ -47,10 +47,8 @@ def releases() -> dict[str, tuple[bool, tk.Measurement]]:
     """By name: whether sums are released, and the chain from a table. Users have ten keys each, more or less."""
     rows, priced = tk.FrameDomain("user", "item"), tk.FrameDomain("user", "item", value="paid")
     users = tk.UserDistance()
-    counts, sums = (
-        (rows, users) >> tk.then_count_by_item(candidates=None),
-        (priced, users) >> tk.then_sum_by_item(candidates=None, bounds=(0, 5)),
-    )
+    counts = (rows, users) >> tk.then_count_by_item(candidates=None)
+    sums = (priced, users) >> tk.then_sum_by_item(candidates=None, bounds=(0, 5))
     few, most = ((rows, users) >> tk.then_count_by_item(candidates=None, max_items=max_items) for max_items in (30, 5))
     best = tk.then_unknown_domain_top_k(MEASURE, k=20, scale=20.0, limit=1000, delta=DELTA)
     return {

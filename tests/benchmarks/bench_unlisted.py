@@ -6,6 +6,7 @@ are for one user who comes or goes; users have at most 1, at most 10, or any num
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,8 @@ def top(counts: Counts) -> set[str]:
 
 def unknown_domain(limit: int, epsilon: float, most: int | None) -> Callable[[Counts], Any]:
     space = tk.KeyedCountsDomain(), tk.KeyedCountDistance(most)
-    found = tk.binary_search_chain(
-        lambda scale: space >> tk.then_unknown_domain_top_k(MEASURE, k=K, scale=scale, limit=limit, delta=DELTA),
-        1,
-        (epsilon, DELTA),
-    )
+    make = partial(tk.then_unknown_domain_top_k, MEASURE, k=K, limit=limit, delta=DELTA)
+    found = tk.binary_search_chain(lambda scale: space >> make(scale=scale), 1, (epsilon, DELTA))
     return lambda counts: found(counts).items
 
 
@@ -45,10 +43,8 @@ def opendp_threshold(epsilon: float, most: int) -> Callable[[Counts], Any]:
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    space = (
-        dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int)),
-        dp.l01inf_distance(dp.absolute_distance(T=int)),
-    )
+    metric = dp.l01inf_distance(dp.absolute_distance(T=int))
+    space = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T=int)), metric
 
     def build(threshold: int) -> Any:
         return space >> dp.m.then_laplace_threshold(scale=most / epsilon, threshold=threshold)

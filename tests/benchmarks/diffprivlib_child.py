@@ -3,8 +3,6 @@
 A question is a line with a mechanism and a number of scores; the answer is the seconds of one release.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import Any

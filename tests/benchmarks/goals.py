@@ -44,7 +44,6 @@ def markdown(found: Iterable[Case]) -> list[str]:
 
 
 def _line(case: Case) -> str:
-    assert case.goal is not None
     peer = case.goal.peer or next(iter(case.ratios), "")
     ratio = f"{case.ratios[peer]:.2f}" if peer else ""
     met = "met" if case.met else "missed"

@@ -1,7 +1,5 @@
 """Real tables for docs/accuracy.md: counts of users by item and, if the rows are known, the items of each user."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import zipfile
@@ -31,7 +29,7 @@ class RealTable:
     pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     @classmethod
-    def from_pairs(cls, name: str, users: Any, items: Any) -> RealTable:
+    def from_pairs(cls, name: str, users: Any, items: Any) -> "RealTable":
         """The table of these rows; repeated rows count once."""
         _, by_user = np.unique(users, return_inverse=True)
         named, by_item = np.unique(items, return_inverse=True)
@@ -40,7 +38,6 @@ class RealTable:
 
     def truncated(self, most: int, generator: np.random.Generator) -> Counts:
         """The counts if each user has at most ``most`` items, drawn uniformly."""
-        assert self.pairs is not None
         users, items = self.pairs
         order = np.lexsort((generator.random(len(users)), users))
         place = np.arange(len(users)) - np.searchsorted(users[order], users[order])
@@ -55,6 +52,19 @@ def count_vectors(folder: Path | None) -> Iterator[RealTable]:
             yield RealTable(name, np.load(path).astype(np.int64))
         else:
             print(f"{name}: left out, because there is no {stem}.npy in a folder that was given")
+
+
+def pair_files(folder: Path | None) -> Iterator[RealTable]:
+    """Tables with users from the files of ``folder``: baskets of a shop and readers of films."""
+    for name, file in {"baskets": "retail.dat", "readers": "u.data"}.items():
+        path = None if folder is None else folder / file
+        if path is None or not path.is_file():
+            print(f"{name}: left out, because there is no {file} in a folder that was given")
+            continue
+        rows = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
+        own = rows if name == "baskets" else [row[1:2] for row in rows]
+        users = range(len(rows)) if name == "baskets" else [int(row[0]) for row in rows]
+        yield RealTable.from_pairs(name, np.repeat(users, [*map(len, own)]), np.concatenate(own).astype(np.int64))
 
 
 def packaged_tables() -> Iterator[RealTable]:

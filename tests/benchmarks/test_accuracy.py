@@ -16,9 +16,7 @@ from .real_tables import RealTable
     ("winners", "found", "missing"),
     [((0, 1), 1, 0), ((2, 0), 1, 0), ((1, 2), 0.5, 4 / 14), ((3,), 0, 13 / 14), ((), 0, 1), ((0,), 0.5, 5 / 14)],
 )
-def test_of_equal_counts_any_are_right_and_what_is_not_released_is_missing(
-    winners: Sequence[int], found: float, missing: float
-) -> None:
+def test_any_of_equal_counts_is_right_the_rest_missing(winners: Sequence[int], found: float, missing: float) -> None:
     score = accuracy.score_releases(np.array([9, 5, 5, 1]), 2, [[winners, (0, 1)]])
     assert (score.found, score.exact) == ((1 + found) / 2, (1 + (found == 1)) / 2)
     assert score.missing == pytest.approx(missing / 2)
@@ -83,3 +81,13 @@ def test_tables_that_are_not_there_are_named(tmp_path: Path, capsys: pytest.Capt
     assert (only.name, only.counts.tolist(), only.pairs) == ("papers", [3, 1], None)
     assert capsys.readouterr().out.count("left out") == 3
     assert {cell.question for cell in accuracy.cells(only)} == {"ranking", "unlisted"}
+
+
+def test_users_and_items_are_read_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "retail.dat").write_text("0 10 10 \n10 \n", encoding="ascii")
+    (baskets,) = real_tables.pair_files(tmp_path)
+    assert np.array_equal(baskets.pairs or (), [[0, 0, 1], [0, 1, 1]])
+    assert capsys.readouterr().out.count("left out") == 1
+    (tmp_path / "u.data").write_text("7\t5\t1\t0\n3\t5\t2\t0\n", encoding="ascii")
+    readers = list(real_tables.pair_files(tmp_path))[1]
+    assert np.array_equal(readers.pairs or (), [[0, 1], [0, 0]])

@@ -12,8 +12,10 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.bridge.opendp import _square_root_up, to_opendp_distance
+from opendp_topk.errors import BudgetError, DataError, ForeignError, ParameterTypeError, SpaceError
 from tests.concepts.links import check_measurement
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
+from tests.concepts.spaces import FLOATS, INTEGERS, MONOTONIC, PROFILE, PURE, RANGE, ZCDP
 
 dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed (extra opendp)")
 
@@ -29,13 +31,9 @@ def vectors(T: Any = "i32", size: int | None = 3, **options: Any) -> Any:
 def theirs(
     measure: Any, loss: Any, *, domain: Any = None, metric: Any = None, function: Any = lambda scores: len(scores)
 ) -> Any:
-    return dp.m.make_user_measurement(
-        vectors() if domain is None else domain,
-        dp.l1_distance(T="i32") if metric is None else metric,
-        measure,
-        function,
-        loss,
-    )
+    domain = vectors() if domain is None else domain
+    metric = dp.l1_distance(T="i32") if metric is None else metric
+    return dp.m.make_user_measurement(domain, metric, measure, function, loss)
 
 
 def pure(loss: Any, **more: Any) -> Any:
@@ -58,7 +56,7 @@ def laplace(scale: float = 4.0, T: str = "i32") -> Any:
         (lambda: vectors("u64", None), tk.VectorDomain(tk.AtomDomain(int, bounds=(0, 2**64 - 1)))),
         (lambda: vectors(bounds=(2, 9)), tk.VectorDomain(tk.AtomDomain(int, bounds=(2, 9)), size=3)),
         (lambda: vectors("f64"), tk.VectorDomain(tk.AtomDomain(float), size=3)),
-        (lambda: vectors("f64", None, nan=False), tk.VectorDomain(tk.AtomDomain(float))),
+        (lambda: vectors("f64", None, nan=False), FLOATS),
         (
             lambda: vectors("f64", bounds=(0.0, math.inf)),
             tk.VectorDomain(tk.AtomDomain(float, bounds=(0.0, math.inf)), size=3),
@@ -76,12 +74,8 @@ def test_the_domain_holds_what_both_hold(domain: Any, expected: tk.Domain) -> No
 @pytest.mark.parametrize("T", ["i32", "i64"])
 def test_opendps_laplace_keeps_the_obligations_of_a_measurement(T: str) -> None:
     made = tk.opendp.from_opendp(laplace(T=T))
-    check_measurement(
-        made,
-        members=[[1, 2, 3], (0, 0, 2**31 - 1)],
-        non_members=[[1, 2], [1.0, 2.0, 3.0], [2**63, 0, 0], "abc", None],
-        distances=[1, 2, 7],
-    )
+    others = [[1, 2], [1.0, 2.0, 3.0], [2**63, 0, 0], "abc", None]
+    check_measurement(made, members=[[1, 2, 3], (0, 0, 2**31 - 1)], non_members=others, distances=[1, 2, 7])
     assert made.proof.status == "unproven"
     assert "those of opendp" in str(made.proof)
     assert "unproven" in repr(made)
@@ -93,12 +87,8 @@ def test_opendps_laplace_keeps_the_obligations_of_a_measurement(T: str) -> None:
 )
 def test_the_last_distance_of_each_type(Q: str, most: int) -> None:
     assert to_opendp_distance(most, Q) == to_opendp_distance(Fraction(2 * most - 1, 2), Q) == most
-    assert (
-        to_opendp_distance(most + 1, Q)
-        is to_opendp_distance(Fraction(2 * most + 1, 2), Q)
-        is to_opendp_distance(math.inf, Q)
-        is None
-    )
+    for distance in (most + 1, Fraction(2 * most + 1, 2), math.inf):
+        assert to_opendp_distance(distance, Q) is None
 
 
 def test_distances_between_their_numbers_are_rounded_up() -> None:
@@ -123,47 +113,45 @@ def test_it_is_chained_composed_and_paid_for(tmp_path: Path) -> None:
     made = tk.opendp.from_opendp(laplace())
     assert made.map(1) == (made >> sum).map(1) == 0.25
     assert isinstance((made >> sum)([1, 2, 3]), int)
-    own = (made.input_domain, made.input_metric) >> tk.then_laplace(tk.MaxDivergence(), scale=2)
+    own = (made.input_domain, made.input_metric) >> tk.then_laplace(PURE, scale=2)
     both = tk.make_composition([made, own])
     assert both.map(1) == 0.75
     assert both.proof.status == "unproven"
     assert [len(one) for one in both([1, 2, 3])] == [3, 3]
-    odometer = (made.input_domain, made.input_metric) >> tk.then_fully_adaptive_composition(tk.MaxDivergence())
+    odometer = (made.input_domain, made.input_metric) >> tk.then_fully_adaptive_composition(PURE)
     queryable = odometer([1, 2, 3])
     queryable(made)
     assert queryable.privacy_loss(1) == 0.25
     unit = {"dataset": "numbers", "metric": made.input_metric}
-    with tk.ledger.Ledger.create(tmp_path / "a", budget=0.5, measure=tk.MaxDivergence(), **unit) as ledger:
+    with tk.ledger.Ledger.create(tmp_path / "a", budget=0.5, measure=PURE, **unit) as ledger:
         assert len(ledger.release(made, [1, 2, 3], d_in=1)) == 3
         ledger.release(made >> sum, [1, 2, 3], d_in=1)
-        with pytest.raises(tk.errors.BudgetError):
-            ledger.release(made, [1, 2, 3], d_in=1)
+        raises_exactly(BudgetError, lambda: ledger.release(made, [1, 2, 3], d_in=1))
 
 
 def test_opendps_gaussian_converts_as_ours_does() -> None:
     space = vectors(), dp.l2_distance(T="f64")
     made = tk.opendp.from_opendp(space >> dp.m.then_gaussian(scale=4.0))
-    own = (made.input_domain, made.input_metric) >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=4)
+    own = (made.input_domain, made.input_metric) >> tk.then_gaussian(ZCDP, scale=4)
     assert made.output_measure == own.output_measure
     for d_in in (1, 3.0):
         assert own.map(d_in) <= made.map(d_in) <= math.nextafter(own.map(d_in), math.inf)
     assert own.map(0.5) == 0 < made.map(0.5), "no two vectors of integers are at a distance of a half"
     profile = tk.opendp.from_opendp(dp.c.make_zCDP_to_approxDP(space >> dp.m.then_gaussian(scale=4.0)))
-    assert profile.output_measure == tk.PrivacyProfile()
+    assert profile.output_measure == PROFILE
     ours, opendps = tk.make_zCDP_to_approxDP(own).map(1), profile.map(1)
     for epsilon in (0.5, 1, Fraction(4, 3)):
         assert ours.delta(epsilon) <= opendps.delta(epsilon) * (1 + 1e-12)
-    assert (
-        tk.make_fix_delta(profile, delta=1e-6).map(1)[0]
-        >= tk.make_fix_delta(tk.make_zCDP_to_approxDP(own), delta=1e-6).map(1)[0]
-    )
+    converted = tk.make_zCDP_to_approxDP(own)
+    epsilons = [tk.make_fix_delta(one, delta=1e-6).map(1)[0] for one in (profile, converted)]
+    assert epsilons[0] >= epsilons[1]
 
 
 def test_opendps_top_k_costs_what_ours_costs() -> None:
     space = vectors(size=None), one_way()
     for k in (1, 2, 5):
         made = tk.opendp.from_opendp(space >> dp.m.then_noisy_top_k(dp.max_divergence(), k=k, scale=4.0))
-        own = (made.input_domain, made.input_metric) >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=k, scale=4)
+        own = (made.input_domain, made.input_metric) >> tk.then_report_noisy_top_k(PURE, k=k, scale=4)
         for d_in in (1, 2, 8):
             assert own.map(d_in) <= made.map(d_in) <= own.map(d_in) * (1 + 1e-12)
         assert len(made([5, 3, 9, 100, 2, 0])) == k
@@ -172,11 +160,11 @@ def test_opendps_top_k_costs_what_ours_costs() -> None:
 def test_the_measures_are_known() -> None:
     zcdp = dp.zero_concentrated_divergence
     for measure, loss, expected, found in (
-        (dp.max_divergence(), 0.5, tk.MaxDivergence(), 0.5),
-        (zcdp(), 0.5, tk.ZeroConcentratedDivergence(), 0.5),
-        (dp.approximate(dp.max_divergence()), (0.5, 1e-6), tk.Approximate(tk.MaxDivergence()), (0.5, 1e-6)),
-        (dp.approximate(zcdp()), (0.5, 1.5), tk.Approximate(tk.ZeroConcentratedDivergence()), (0.5, 1.0)),
-        (dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence"), 0.5, tk.RangeDivergence(), 0.5),
+        (dp.max_divergence(), 0.5, PURE, 0.5),
+        (zcdp(), 0.5, ZCDP, 0.5),
+        (dp.approximate(dp.max_divergence()), (0.5, 1e-6), tk.Approximate(PURE), (0.5, 1e-6)),
+        (dp.approximate(zcdp()), (0.5, 1.5), tk.Approximate(ZCDP), (0.5, 1.0)),
+        (dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence"), 0.5, RANGE, 0.5),
     ):
         made = tk.opendp.from_opendp(theirs(measure, lambda _, loss=loss: loss))
         assert (made.output_measure, made.map(1)) == (expected, found)
@@ -250,11 +238,7 @@ MECHANISMS: dict[str, Any] = {
 @pytest.mark.further
 @pytest.mark.quick(T="int")
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize(
-    "measure",
-    [tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence(), tk.PrivacyProfile()],
-    ids=repr,
-)
+@pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP, PROFILE], ids=repr)
 @pytest.mark.parametrize("metric", [tk.LInfDistance(), tk.RangeDistance()], ids=repr)
 @pytest.mark.parametrize("T", [int, float])
 def test_the_round_trip_keeps_the_map(mechanism: str, measure: tk.Measure, metric: tk.Metric, T: type) -> None:
@@ -268,24 +252,18 @@ def test_the_round_trip_keeps_the_map(mechanism: str, measure: tk.Measure, metri
             assert back.map(d_in) == own.map(d_in)
     assert back.proof.status == "unproven"
     again = tk.opendp.to_opendp(back)
-    assert (again.input_domain, again.input_metric) == (
-        tk.opendp.to_opendp(own).input_domain,
-        tk.opendp.to_opendp(own).input_metric,
-    )
+    first = tk.opendp.to_opendp(own)
+    assert (again.input_domain, again.input_metric) == (first.input_domain, first.input_metric)
 
 
 @pytest.mark.further
-@pytest.mark.parametrize(
-    "measure", [tk.MaxDivergence(), tk.ZeroConcentratedDivergence(), tk.RangeDivergence()], ids=repr
-)
+@pytest.mark.parametrize("measure", [PURE, ZCDP, RANGE], ids=repr)
 def test_the_round_trip_of_a_monotonic_distance_loses_no_more_than_a_rounding(measure: tk.Measure) -> None:
     for scale in (4.0, 3.0, 0.1):
-        own = (tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)) >> tk.then_report_noisy_top_k(
-            measure, k=3, scale=scale
-        )
+        own = (INTEGERS, MONOTONIC) >> tk.then_report_noisy_top_k(measure, k=3, scale=scale)
         back = tk.opendp.from_opendp(tk.opendp.to_opendp(own))
         for d_in in (0, 1, 2, 3, 10, 100):
-            root = 1 if measure != tk.ZeroConcentratedDivergence() else 2  # losses up and down add, or their roots do
+            root = 1 if measure != ZCDP else 2  # losses up and down add, or their roots do
             steps = [(own.map(up), own.map(d_in - up)) for up in range(d_in + 1)]
             apart = max((a ** (1 / root) + b ** (1 / root)) ** root for a, b in steps)
             assert own.map(d_in) <= back.map(d_in) <= apart * (1 + 1e-15)
@@ -293,9 +271,7 @@ def test_the_round_trip_of_a_monotonic_distance_loses_no_more_than_a_rounding(me
 
 
 def test_a_pair_comes_back() -> None:
-    pure = (tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()) >> tk.then_permute_and_flip(
-        tk.MaxDivergence(), scale=3
-    )
+    pure = (INTEGERS, tk.LInfDistance()) >> tk.then_permute_and_flip(PURE, scale=3)
     own = tk.make_approximate(pure)
     back = tk.opendp.from_opendp(tk.opendp.to_opendp(own))
     assert [back.map(d) for d in GRID] == [own.map(d) for d in GRID]
@@ -303,31 +279,23 @@ def test_a_pair_comes_back() -> None:
 
 
 REFUSED: list[tuple[Any, type[Exception], str]] = [
-    (lambda: "M", tk.errors.ParameterTypeError, "an opendp Measurement, not str"),
-    (
-        lambda: dp.t.make_sum(vectors(bounds=(0, 9)), dp.symmetric_distance()),
-        tk.errors.ParameterTypeError,
-        "Transformation",
-    ),
+    (lambda: "M", ParameterTypeError, "an opendp Measurement, not str"),
+    (lambda: dp.t.make_sum(vectors(bounds=(0, 9)), dp.symmetric_distance()), ParameterTypeError, "Transformation"),
     (
         lambda: dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=1.0),
-        tk.errors.SpaceError,
+        SpaceError,
         "not a vector of i32",
     ),
-    (
-        lambda: pure(float, domain=vectors("f32"), metric=dp.l1_distance(T="f32")),
-        tk.errors.SpaceError,
-        "not a vector of i32",
-    ),
-    (lambda: pure(float, metric=dp.l1_distance(T="f32")), tk.errors.SpaceError, "the metric"),
-    (lambda: pure(float, metric=dp.symmetric_distance()), tk.errors.SpaceError, "the metric"),
-    (lambda: pure(float, metric=dp.user_distance("mine")), tk.errors.SpaceError, "the metric"),
-    (lambda: theirs(dp.renyi_divergence(), float), tk.errors.SpaceError, "the measure"),
-    (lambda: theirs(dp.user_divergence("mine"), float), tk.errors.SpaceError, "the measure"),
-    (lambda: theirs(dp.approximate(dp.smoothed_max_divergence()), float), tk.errors.SpaceError, "the measure"),
+    (lambda: pure(float, domain=vectors("f32"), metric=dp.l1_distance(T="f32")), SpaceError, "not a vector of i32"),
+    (lambda: pure(float, metric=dp.l1_distance(T="f32")), SpaceError, "the metric"),
+    (lambda: pure(float, metric=dp.symmetric_distance()), SpaceError, "the metric"),
+    (lambda: pure(float, metric=dp.user_distance("mine")), SpaceError, "the metric"),
+    (lambda: theirs(dp.renyi_divergence(), float), SpaceError, "the measure"),
+    (lambda: theirs(dp.user_divergence("mine"), float), SpaceError, "the measure"),
+    (lambda: theirs(dp.approximate(dp.smoothed_max_divergence()), float), SpaceError, "the measure"),
     (
         lambda: theirs(dp.approximate(dp.max_divergence()), lambda d: (0.5, 0.1), metric=one_way()),
-        tk.errors.SpaceError,
+        SpaceError,
         "change in both directions",
     ),
 ]
@@ -344,12 +312,12 @@ def test_errors_carry_no_data() -> None:
         raise ValueError(f"cannot use {scores}")
 
     made = tk.opendp.from_opendp(pure(float, function=wrong))
-    raises_exactly(tk.errors.ForeignError, lambda: made([SENTINEL_INT, 0, 0]), "raised OpenDPException(FFI)")
-    raises_exactly(tk.errors.DataError, lambda: made([SENTINEL_INT * 1000, 0, 0]))
+    raises_exactly(ForeignError, lambda: made([SENTINEL_INT, 0, 0]), "raised OpenDPException(FFI)")
+    raises_exactly(DataError, lambda: made([SENTINEL_INT * 1000, 0, 0]))
     failing = tk.opendp.from_opendp(pure(lambda d: 1 / 0))
-    raises_exactly(tk.errors.ForeignError, lambda: failing.map(1), "map raised OpenDPException")
+    raises_exactly(ForeignError, lambda: failing.map(1), "map raised OpenDPException")
     none = tk.opendp.from_opendp(pure(lambda d: math.nan))
-    raises_exactly(tk.errors.ForeignError, lambda: none.map(1), "not NaN")
+    raises_exactly(ForeignError, lambda: none.map(1), "not NaN")
 
 
 @pytest.mark.further
@@ -359,6 +327,4 @@ def test_queryables_are_not_let_out() -> None:
     both = dp.c.make_composition([talk, talk])
     hidden = pure(float, function=lambda x: {"in": [talk(x)]})
     for measurement in (talk, both, hidden):
-        raises_exactly(
-            tk.errors.ForeignError, lambda m=measurement: tk.opendp.from_opendp(m)([1, 2, 3]), "released a queryable"
-        )
+        raises_exactly(ForeignError, lambda m=measurement: tk.opendp.from_opendp(m)([1, 2, 3]), "released a queryable")

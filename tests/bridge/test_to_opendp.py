@@ -13,6 +13,8 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.bridge.opendp import to_opendp_domain
+from tests.concepts.sentinels import raises_exactly
+from tests.concepts.spaces import PROFILE, RANGE, ZCDP
 
 dp = pytest.importorskip("opendp.prelude", reason="opendp is not installed (extra opendp)")
 context = pytest.importorskip("opendp.context", reason="opendp is not installed (extra opendp)")
@@ -77,7 +79,7 @@ def test_bounds_of_floats_are_rounded_inward(atom: tk.AtomDomain) -> None:
     ],
 )
 def test_the_metric_says_the_same(metric: tk.Metric, options: dict[str, Any], expected: Any) -> None:
-    for measure in (tk.MaxDivergence(), tk.ZeroConcentratedDivergence()):
+    for measure in (tk.MaxDivergence(), ZCDP):
         sent = tk.opendp.to_opendp(top(measure, metric=metric), **options)
         assert sent.input_metric == expected()
         assert sent.map(2) == top(measure, metric=metric).map(2) > 0
@@ -85,9 +87,7 @@ def test_the_metric_says_the_same(metric: tk.Metric, options: dict[str, Any], ex
 
 def test_vectors_with_noise_have_the_l1_and_l2_distances() -> None:
     laplace = tk.opendp.to_opendp((INTEGERS, tk.L1Distance()) >> tk.then_laplace(tk.MaxDivergence(), scale=4))
-    gaussian = tk.opendp.to_opendp(
-        (INTEGERS, tk.L2Distance()) >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=4)
-    )
+    gaussian = tk.opendp.to_opendp((INTEGERS, tk.L2Distance()) >> tk.then_gaussian(ZCDP, scale=4))
     assert laplace.input_metric == dp.l1_distance(T="i32")
     assert gaussian.input_metric == dp.l2_distance(T="f64")
     assert laplace.map(1) == 0.25
@@ -97,9 +97,7 @@ def test_vectors_with_noise_have_the_l1_and_l2_distances() -> None:
 
 @pytest.mark.parametrize("Q", ["i32", "i64", "f64"])
 @pytest.mark.parametrize("scale", [3.0, 0.1, Fraction(10, 3), 7])
-@pytest.mark.parametrize(
-    "measure", [tk.MaxDivergence(), tk.ZeroConcentratedDivergence(), tk.RangeDivergence()], ids=repr
-)
+@pytest.mark.parametrize("measure", [tk.MaxDivergence(), ZCDP, RANGE], ids=repr)
 def test_every_loss_is_handed_on_to_the_last_bit(measure: tk.Measure, scale: Any, Q: str) -> None:
     own = top(measure, scale=scale)
     sent = tk.opendp.to_opendp(own, Q=Q)
@@ -115,7 +113,7 @@ def test_nothing_is_promised_at_an_infinite_distance() -> None:
     assert all_of_them.map(math.inf) == 0
     sent = tk.opendp.to_opendp(all_of_them)
     assert (sent.map(1e300), sent.map(math.inf)) == (0, math.inf)
-    profile = tk.opendp.to_opendp(top(tk.PrivacyProfile(), domain=FLOATS)).map(math.inf)
+    profile = tk.opendp.to_opendp(top(PROFILE, domain=FLOATS)).map(math.inf)
     assert (profile.delta(0.0), profile.delta(1e9)) == (1.0, 1.0)
 
 
@@ -123,11 +121,11 @@ def test_measures_are_those_of_opendp() -> None:
     pure = top(tk.MaxDivergence())
     for own, theirs in (
         (pure, dp.max_divergence()),
-        (top(tk.ZeroConcentratedDivergence()), dp.zero_concentrated_divergence()),
-        (top(tk.PrivacyProfile()), dp.smoothed_max_divergence()),
+        (top(ZCDP), dp.zero_concentrated_divergence()),
+        (top(PROFILE), dp.smoothed_max_divergence()),
         (tk.make_approximate(pure), dp.approximate(dp.max_divergence())),
-        (tk.make_approximate(top(tk.ZeroConcentratedDivergence())), dp.approximate(dp.zero_concentrated_divergence())),
-        (top(tk.RangeDivergence()), dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence")),
+        (tk.make_approximate(top(ZCDP)), dp.approximate(dp.zero_concentrated_divergence())),
+        (top(RANGE), dp.user_divergence("any name", descriptor="opendp_topk.RangeDivergence")),
     ):
         assert tk.opendp.to_opendp(own).output_measure == theirs
     assert tk.opendp.to_opendp(tk.make_approximate(pure)).map(1) == (0.5, 0.0)
@@ -135,7 +133,7 @@ def test_measures_are_those_of_opendp() -> None:
 
 @pytest.mark.slow
 def test_a_curve_becomes_a_privacy_profile() -> None:
-    own = top(tk.PrivacyProfile(), k=5)
+    own = top(PROFILE, k=5)
     sent = tk.opendp.to_opendp(own)
     for d_in in (1, 2, 7):
         curve, profile = own.map(d_in), sent.map(d_in)
@@ -154,10 +152,10 @@ def test_it_composes_in_opendp() -> None:
     both = dp.c.make_composition([sent, sent])
     assert both.map(1) == 2 * own.map(1)
     assert [sorted(one) for one in both([10**6, 0, 10**6])] == [[0, 2], [0, 2]]
-    zcdp = tk.opendp.to_opendp(top(tk.ZeroConcentratedDivergence()))
+    zcdp = tk.opendp.to_opendp(top(ZCDP))
     approximate = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(zcdp), 1e-6)
-    assert approximate.map(1)[0] >= tk.make_zCDP_to_approxDP(top(tk.ZeroConcentratedDivergence())).map(1).epsilon(1e-6)
-    fixed = [tk.opendp.to_opendp(tk.make_fix_delta(top(tk.PrivacyProfile()), delta=1e-6))] * 3
+    assert approximate.map(1)[0] >= tk.make_zCDP_to_approxDP(top(ZCDP)).map(1).epsilon(1e-6)
+    fixed = [tk.opendp.to_opendp(tk.make_fix_delta(top(PROFILE), delta=1e-6))] * 3
     assert dp.c.make_composition(fixed).map(1)[1] == pytest.approx(3e-6)
 
 
@@ -167,8 +165,7 @@ def test_it_answers_in_opendps_conversations() -> None:
     talk = dp.c.make_adaptive_composition(*space, dp.max_divergence(), d_in=1, d_mids=[0.5, 0.5])
     queryable = talk([10**6, 0, 10**6])
     assert sorted(queryable(sent)) == sorted(queryable(sent)) == [0, 2]
-    with pytest.raises(dp.OpenDPException):
-        queryable(sent)
+    raises_exactly(dp.OpenDPException, lambda: queryable(sent))
     odometer = dp.c.make_fully_adaptive_composition(*space, dp.max_divergence())
     asked = odometer([10**6, 0, 10**6])
     asked(sent)
@@ -176,18 +173,16 @@ def test_it_answers_in_opendps_conversations() -> None:
     too_dear = tk.opendp.to_opendp(top(tk.MaxDivergence(), scale=1.0))
     budgeted = dp.c.make_privacy_filter(odometer, d_in=1, d_out=1.0)([10**6, 0, 10**6])
     assert sorted(budgeted(sent)) == [0, 2]
-    with pytest.raises(dp.OpenDPException):
-        budgeted(too_dear)
+    raises_exactly(dp.OpenDPException, lambda: budgeted(too_dear))
 
 
 def test_range_distance_composes_and_range_divergence_does_not() -> None:
     by_range = tk.opendp.to_opendp(top(tk.MaxDivergence(), metric=tk.RangeDistance()))
     both = dp.c.make_composition([by_range, by_range])
     assert (both.map(1.5), both.map(2.0)) == (1.0, 2.0), "integers are at whole distances"
-    bounded = tk.opendp.to_opendp(top(tk.RangeDivergence()))
-    assert bounded.map(1) == top(tk.RangeDivergence()).map(1)
-    with pytest.raises(dp.OpenDPException):
-        dp.c.make_composition([bounded, bounded])
+    bounded = tk.opendp.to_opendp(top(RANGE))
+    assert bounded.map(1) == top(RANGE).map(1)
+    raises_exactly(dp.OpenDPException, lambda: dp.c.make_composition([bounded, bounded]))
 
 
 def test_it_follows_a_transformation_of_opendp() -> None:
@@ -203,13 +198,9 @@ def test_it_follows_a_transformation_of_opendp() -> None:
 @pytest.mark.further
 def test_it_is_asked_through_the_context() -> None:
     domain = dp.vector_domain(dp.atom_domain(T=int))
-    asked = dp.Context.compositor(
-        data=[10**6, 0, 10**6],
-        privacy_unit=(dp.linf_distance(T=int, monotonic=True), 1),
-        privacy_loss=dp.loss_of(epsilon=1.0),
-        split_evenly_over=2,
-        domain=domain,
-    )
+    unit = dp.linf_distance(T=int, monotonic=True), 1
+    split = {"privacy_loss": dp.loss_of(epsilon=1.0), "split_evenly_over": 2}
+    asked = dp.Context.compositor(data=[10**6, 0, 10**6], privacy_unit=unit, domain=domain, **split)
     assert sorted(asked(tk.opendp.to_opendp(top(tk.MaxDivergence())))) == [0, 2]
     assert asked.remaining_privacy_loss() == [0.5]
 
@@ -255,7 +246,7 @@ REFUSED: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
         tk.errors.SpaceError,
         "must not be interactive",
     ),
-    (tk.make_approximate(top(tk.RangeDivergence())), {}, tk.errors.SpaceError, "has no counterpart in opendp"),
+    (tk.make_approximate(top(RANGE)), {}, tk.errors.SpaceError, "has no counterpart in opendp"),
 ]
 
 
@@ -269,13 +260,13 @@ def test_what_it_needs_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     dp.disable_features("honest-but-curious")
     try:
         with pytest.raises(tk.errors.ParameterError, match="enable_features"):
-            tk.opendp.to_opendp(top(tk.MaxDivergence()))
+            tk.opendp.to_opendp(top(PURE))
     finally:
         dp.enable_features("honest-but-curious")
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     for bridge in (tk.opendp.to_opendp, tk.opendp.from_opendp):
         with pytest.raises(tk.errors.MissingExtraError, match=r"opendp_topk\[opendp\]"):
-            bridge(top(tk.MaxDivergence()))
+            bridge(top(PURE))
 
 
 def failure(call: Any) -> str:
@@ -287,26 +278,20 @@ def failure(call: Any) -> str:
 @pytest.mark.further
 def test_errors_of_this_library_come_through_with_their_text() -> None:
     bounded = tk.VectorDomain(tk.AtomDomain(float), size=3)
-    sent = tk.opendp.to_opendp(top(tk.MaxDivergence(), domain=bounded))
+    sent = tk.opendp.to_opendp(top(PURE, domain=bounded))
     text = failure(lambda: sent([float(SECRET), math.inf, 0.0]))
     assert "DataError: scores must be finite" in text
     assert str(SECRET) not in text
-    assert "DataError: scores must contain at least one element" in failure(
-        lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()))([])
-    )
-    assert "ParameterError: d_in must be >= 0" in failure(
-        lambda: tk.opendp.to_opendp(top(tk.MaxDivergence()), Q=float).map(-1.0)
-    )
-    assert "ParameterError" in failure(
-        lambda: tk.opendp.to_opendp(top(tk.MaxDivergence(), metric=tk.RangeDistance())).map("far")
-    )
+    assert "DataError: scores must contain at least one element" in failure(lambda: tk.opendp.to_opendp(top(PURE))([]))
+    assert "ParameterError: d_in must be >= 0" in failure(lambda: tk.opendp.to_opendp(top(PURE), Q=float).map(-1.0))
+    assert "ParameterError" in failure(lambda: tk.opendp.to_opendp(top(PURE, metric=tk.RangeDistance())).map("far"))
 
 
 def test_errors_of_the_callers_functions_lose_theirs() -> None:
     def wrong(release: Any) -> Any:
         raise ValueError(f"the winners were {release.tolist()} at {SECRET}")
 
-    sent = tk.opendp.to_opendp(top(tk.MaxDivergence()) >> wrong)
+    sent = tk.opendp.to_opendp(top(PURE) >> wrong)
     for call in (lambda: sent([SECRET, 0, 0]), lambda: dp.c.make_composition([sent, sent])([SECRET, 0, 0])):
         text = failure(call)
         assert "ForeignError: a function of the caller raised ValueError" in text
@@ -315,14 +300,12 @@ def test_errors_of_the_callers_functions_lose_theirs() -> None:
 
 
 def test_what_is_released_is_what_the_function_returns() -> None:
-    shares = tk.opendp.to_opendp(top(tk.MaxDivergence()) >> tk.index_candidates(["a", "b", "c"]))
+    shares = tk.opendp.to_opendp(top(PURE) >> tk.index_candidates(["a", "b", "c"]))
     assert sorted(shares([10**6, 0, 10**6])) == ["a", "c"]
-    ranking = tk.opendp.to_opendp(top(tk.MaxDivergence()))([10**6, 0, 10**6])
+    ranking = tk.opendp.to_opendp(top(PURE))([10**6, 0, 10**6])
     assert isinstance(ranking, np.ndarray)
     assert ranking.dtype == np.int64
-    led = tk.opendp.to_opendp(
-        (INTEGERS, MONOTONIC) >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=1, scale=4.0)
-    )
+    led = tk.opendp.to_opendp((INTEGERS, MONOTONIC) >> tk.then_noisy_top_k_with_gaps(PURE, k=1, scale=4.0))
     assert led([10**6, 0]).indices.tolist() == [0]
 
 

@@ -52,15 +52,14 @@ class Result:
 def spawn(*arguments: object, **environment: str) -> Result:
     """Run the command as a process of its own, without a terminal."""
     plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        env={**plain, **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-    )
+    options: Any = {"stdin": subprocess.DEVNULL, "capture_output": True, "encoding": "utf-8", "timeout": 120}
+    done = subprocess.run([*COMMAND, *map(str, arguments)], env={**plain, **environment}, **options)
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def argv(text: str) -> list[str]:
+    """The arguments of a command line."""
+    return text.split()
 
 
 def numbers(text: str) -> set[str]:

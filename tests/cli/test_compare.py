@@ -12,7 +12,7 @@ from opendp_topk.apps.cli.plan import format_probability
 from opendp_topk.apps.planning.catalogue import all_mechanisms, capable_mechanisms
 from opendp_topk.apps.planning.plan import WORDS
 
-from .command import Result, spawn
+from .command import Result, argv, spawn
 from .conftest import Command
 
 COUNTS = [41, 31, 23, 13, 7]
@@ -212,22 +212,8 @@ def test_what_is_not_known_comes_last(command: Command, proxy: Path, monkeypatch
     "environment", [{}, {"COLUMNS": "200"}, {"PYTHONIOENCODING": "ascii"}, {"COLUMNS": "40"}], ids=str
 )
 def test_a_pipe_gets_plain_lines_that_fit(proxy: Path, environment: dict[str, str]) -> None:
-    asked = (
-        "plan",
-        "top-k",
-        "--k",
-        2,
-        "--candidates",
-        6,
-        "--rho",
-        0.1,
-        "--release",
-        "set",
-        "--compare",
-        "--like",
-        proxy,
-    )
-    shown = spawn(*asked, **environment)
+    asked = argv("plan top-k --k 2 --candidates 6 --rho 0.1 --release set --compare --like")
+    shown = spawn(*asked, proxy, **environment)
     assert (shown.code, shown.err) == (0, "")
     assert "\x1b" not in shown.out
     width = min(int(environment.get("COLUMNS", 80)), 100)

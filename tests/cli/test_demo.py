@@ -58,15 +58,9 @@ def test_rows_are_modules_and_what_they_import(tmp_path: Path) -> None:
     write("latin.py", b"# -*- coding: latin-1 -*-\nname = '\xe9'\nimport os\n")
     write("broken.py", "import os\nprint 'old'\n")
     write("null.py", b"import os\0")
-    for left_out in (
-        "test/c.py",
-        "encodings/d.py",
-        "site-packages/e.py",
-        "config-3.11/f.py",
-        "pack/tests/g.py",
-        "h.txt",
-    ):
-        write(left_out, "import os")
+    for folder in ("test", "encodings", "site-packages", "config-3.11", "pack/tests"):
+        write(f"{folder}/c.py", "import os")
+    write("h.txt", "import os")
     rows = stdlib.import_rows(tmp_path)
     assert len(rows) == len(set(rows))
     assert set(rows) == {*(("a", name) for name in IMPORTS), ("pack", "os"), ("pack.b", "re"), ("latin", "os")}
@@ -101,14 +95,8 @@ def test_the_demo_plans_releases_and_explains(command: Command, monkeypatch: pyt
     assert float(result.field("scale").split()[0]) == 5.0
     assert "by a factor of at most e^1 = 2.72" in result.flat
     shown_before = result.out.split("3. The release")[0]
-    assert numbers(shown_before.split("accuracy")[0]) <= {
-        "1",
-        "2",
-        "5",
-        "5.0",
-        "1.0",
-        str(len(stdlib.public_modules())),
-    }
+    public = {"1", "2", "5", "5.0", "1.0", str(len(stdlib.public_modules()))}
+    assert numbers(shown_before.split("accuracy")[0]) <= public
     users = {module for module, _ in rows}
     assert str(len(users)) not in numbers(result.out)
 
@@ -121,9 +109,8 @@ def test_the_demo_takes_other_targets(command: Command, monkeypatch: pytest.Monk
     monkeypatch.setattr("opendp_topk.apps.cli.demo.import_table", lambda: small)
     result = command("demo", "--k", 2, "--epsilon", 1000)
     assert result.code == 0
-    listed, unlisted = (
-        [line.split() for line in part.splitlines()] for part in result.out.split("4. The same without")
-    )
+    parts = result.out.split("4. The same without")
+    listed, unlisted = ([line.split() for line in part.splitlines()] for part in parts)
     assert [line for line in listed if line[:1] in (["1"], ["2"])] == [["1", "os"], ["2", "re"]]
     assert ["1", "os"] in unlisted
     assert "1 fewer than 2 items" in result.flat, "what one module alone imports stays unseen"

@@ -3,8 +3,6 @@
 It loads no more than it needs to answer.
 """
 
-from __future__ import annotations
-
 import inspect
 import os
 import re
@@ -70,9 +68,7 @@ def test_no_error_shows_data(command: Command, library: Library) -> None:
             assert SECRET not in (library.folder / "top.json").read_text(encoding="utf-8")
 
 
-def test_an_unexpected_failure_shows_its_type_alone(
-    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unexpected_errors_show_their_type(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Any:
         raise ValueError(f"{SECRET}: 918273645")
 
@@ -95,9 +91,7 @@ def test_an_unexpected_failure_shows_its_type_alone(
         (("proofs", "make_permute_and_flop"), "lists: use make_permute_and_flip"),
     ],
 )
-def test_a_mistyped_word_is_answered_with_the_right_one(
-    command: Command, arguments: tuple[object, ...], said: str
-) -> None:
+def test_a_mistyped_word_gets_the_right_one(command: Command, arguments: tuple[object, ...], said: str) -> None:
     done = command(*arguments)
     assert done.code == 2
     assert said in " ".join(done.err.split())
@@ -148,9 +142,7 @@ def test_a_missing_package_within_this_process(command: Command, monkeypatch: py
     command("--version").complains(1, 'the command requires typer: pip install "opendp_topk[cli]"')
 
 
-def test_a_broken_installation_is_not_taken_for_a_missing_extra(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_install_is_not_taken_for_a_missing_extra(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "opendp_topk.apps.cli.app", raising=False)
     monkeypatch.setitem(sys.modules, "opendp_topk.apps.cli.demo", None)
     with pytest.raises(ImportError, match="demo"):
@@ -235,9 +227,7 @@ def test_ctrl_c_before_the_draw(command: Command, library: Library, monkeypatch:
 
 
 @pytest.mark.further
-def test_ctrl_c_after_the_draw_waits_until_the_release_is_written(
-    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_after_the_draw_waits(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     write = RecordDestination.write_record
 
     def pressed(self: RecordDestination, record: dict[str, Any]) -> None:
@@ -256,9 +246,7 @@ def test_ctrl_c_after_the_draw_waits_until_the_release_is_written(
 
 
 @pytest.mark.further
-def test_ctrl_c_while_the_release_is_printed_does_not_deny_it(
-    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_in_print_does_not_deny_it(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     def pressed(*_: Any) -> None:
         raise KeyboardInterrupt
 
@@ -314,9 +302,7 @@ def test_colours_and_progress_are_for_terminals(library: Library) -> None:
     assert CURSOR in _on_a_terminal("stderr", library.release(*EXACT, "--out", "-"))
 
 
-def test_a_long_table_is_written_as_a_short_one_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_long_table_is_written_like_any(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Letters of two columns, numbers on the right and what a terminal would obey are where ``rich`` puts them."""
     found = []
     for most in (100, 0):

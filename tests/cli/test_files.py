@@ -109,28 +109,21 @@ def test_what_is_no_count_is_refused(tmp_path: Path, cell: str) -> None:
 def test_a_column_of_another_type_is_refused(tmp_path: Path, values: list[object]) -> None:
     path = tmp_path / "bad.parquet"
     pl.DataFrame({"count": values}, schema={"count": pl.UInt64} if 2**63 in values else None).write_parquet(path)
-    with pytest.raises(TableError, match="must contain an integer >= 0 in every row"):
-        read_public_counts(path, 9)
+    raises_exactly(TableError, lambda: read_public_counts(path, 9), "must contain an integer >= 0 in every row")
 
 
 @pytest.mark.further
 def test_the_file_must_fit(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("item,counts\na,3\n")
-    with pytest.raises(TableError, match="must have a column named 'count'"):
-        read_public_counts(path, 9)
+    raises_exactly(TableError, lambda: read_public_counts(path, 9), "must have a column named 'count'")
     path.write_text("count\n1\n2\n3\n")
-    with pytest.raises(TableError, match="at most one row per candidate, that is at most 2"):
-        read_public_counts(path, 2)
+    raises_exactly(TableError, lambda: read_public_counts(path, 2), "at most one row per candidate, that is at most 2")
     assert read_public_counts(path, 10**7).sum() == 6
-    with pytest.raises(ParameterError, match="supports at most 10000000 candidates"):
-        read_public_counts(path, 10**7 + 1)
+    raises_exactly(ParameterError, lambda: read_public_counts(path, 10**7 + 1), "supports at most 10000000 candidates")
     path.write_text("")
-    with pytest.raises(TableError, match="is empty"):
-        read_public_counts(path, 9)
-    with pytest.raises(TableError, match="does not exist"):
-        read_public_counts(tmp_path / "none.csv", 9)
-    with pytest.raises(TableError, match="must be a file whose name ends in"):
-        read_public_counts(tmp_path / "a.txt", 9)
+    raises_exactly(TableError, lambda: read_public_counts(path, 9), "is empty")
+    raises_exactly(TableError, lambda: read_public_counts(tmp_path / "none.csv", 9), "does not exist")
+    raises_exactly(TableError, lambda: read_public_counts(tmp_path / "a.txt", 9), "must be a file whose name ends in")
     path.write_text("count\n")
     assert read_public_counts(path, 4).tolist() == [0] * 4

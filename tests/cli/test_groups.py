@@ -13,7 +13,7 @@ import opendp_topk as tk
 from opendp_topk.apps.planning.release_record import list_digest
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 
-from .command import edited, record_of
+from .command import argv, edited, record_of
 from .conftest import Command
 from .test_paid_plans import ways
 from .test_show import page_of, saved, schema
@@ -105,19 +105,7 @@ def test_a_plan_tells_what_the_release_does(command: Command, lent: Path) -> Non
 
 @pytest.mark.further
 def test_rows_count_in_their_groups_and_cost_what_a_person_may_have(command: Command, lent: Path, schema: Any) -> None:
-    asked = (
-        "release",
-        "top-k",
-        "lent.parquet",
-        "--item",
-        "book",
-        "--candidates",
-        "books.txt",
-        "--k",
-        2,
-        "--group",
-        "town",
-    )
+    asked = argv("release top-k lent.parquet --item book --candidates books.txt --k 2 --group town")
     rows = (*asked, "--groups", "towns.txt", "--rows-per-person", 3)
     pl.read_parquet("lent.parquet").with_columns(pl.lit("somebody").alias("reader")).write_parquet("lent.parquet")
     record = record_of(command(*rows, *EXACT, "--counts", "--out", "-").out)
@@ -294,13 +282,8 @@ def test_rows_are_counted_at_the_price_of_so_many(command: Command, views: Path,
     assert "user" not in told
     shown = command("show", "top.json").flat
     page = " ".join(page_of(command, tmp_path, record).text.split())
-    for words in (
-        PEOPLE,
-        "whom no column of the table identifies",
-        "with most rows",
-        "Every row was counted.",
-        "20 rows",
-    ):
+    said = "whom no column of the table identifies", "with most rows", "Every row was counted.", "20 rows"
+    for words in (PEOPLE, *said):
         assert words in shown
         assert words in page
     edited = copy.deepcopy(record)
@@ -331,19 +314,7 @@ def test_a_ledger_is_charged_for_the_person(command: Command, views: Path) -> No
 @pytest.mark.further
 def test_sums_and_quantiles_of_rows(command: Command, views: Path) -> None:
     """The median of 0 to 67 in steps of 1, and /a, whose rows have the largest numbers but three."""
-    asked = (
-        "release",
-        "quantile",
-        views,
-        "--rows-per-person",
-        3,
-        "--quantile",
-        "1/2",
-        "--column",
-        "ms",
-        "--bounds",
-        "0,100",
-    )
+    asked = "release", "quantile", views, *argv("--rows-per-person 3 --quantile 1/2 --column ms --bounds 0,100")
     record = record_of(command(*asked, *EXACT, "--out", "-").out)
     assert record["items"][0] in (33, 34)
     assert "every row is counted" in record["accuracy"]["words"]
@@ -351,10 +322,8 @@ def test_sums_and_quantiles_of_rows(command: Command, views: Path) -> None:
     record = record_of(command(*best, *EXACT, "--out", "-").out)
     assert (record["items"], record["d_in"]) == (["/a"], 3)
     Path("sum.json").write_text(json.dumps(record))
-    assert (
-        "The total of one row for one item was clamped to the interval from 0 to 100"
-        in command("show", "sum.json").flat
-    )
+    shown = command("show", "sum.json").flat
+    assert "The total of one row for one item was clamped to the interval from 0 to 100" in shown
 
 
 @pytest.mark.further

@@ -271,9 +271,7 @@ def shell(library: Library, tail: str, *more: object) -> subprocess.CompletedPro
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--out", "-")])
-def test_a_release_that_could_not_be_shown_does_not_end_with_0(
-    library: Library, file: Path, more: tuple[str, ...]
-) -> None:
+def test_a_release_that_is_not_shown_does_not_end_with_0(library: Library, file: Path, more: tuple[str, ...]) -> None:
     full = shell(library, ">/dev/full", "--ledger", file, *more)
     assert full.returncode == 1
     assert "It was drawn, and its cost is spent" in full.stderr

@@ -106,9 +106,7 @@ def test_ctrl_c_leaves_the_terminal_in_order() -> None:
     assert interrupted.text_after_progress() == MESSAGE.strip()
 
 
-def test_without_a_terminal_there_is_no_progress(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_needs_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(show, "_PATIENCE", -1)
     with show.show_progress("releasing") as far:
         far("counting")
@@ -172,14 +170,9 @@ def test_python_has_the_steps_in_its_log(library: Library, caplog: pytest.LogCap
     caplog.set_level("INFO", logger="opendp_topk")
     asked.plan().release(library.table)
     found = [one.getMessage() for one in caplog.records if hasattr(one, "step")]
-    assert found == [
-        "reading starts",
-        "reading ends",
-        "counting and drawing starts, scale 1.0",
-        "counting and drawing ends",
-        "recording starts",
-        "recording ends",
-    ]
+    assert found[:2] == ["reading starts", "reading ends"]
+    assert found[2:4] == ["counting and drawing starts, scale 1.0", "counting and drawing ends"]
+    assert found[4:] == ["recording starts", "recording ends"]
 
 
 def test_an_error_of_a_receiver_stops_nothing() -> None:

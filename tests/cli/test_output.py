@@ -53,9 +53,7 @@ def test_names_that_are_not_utf8(command: Command, library: Library, monkeypatch
 
 @pytest.mark.further
 @pytest.mark.usefixtures("unread")
-def test_a_place_that_cannot_hold_the_record_is_refused_before_the_table_is_read(
-    command: Command, library: Library
-) -> None:
+def test_an_unwritable_place_is_refused_before_the_table_is_read(command: Command, library: Library) -> None:
     before = _files(library.folder)
     taken = library.folder / "taken.json"
     taken.write_text("precious")
@@ -108,9 +106,7 @@ def test_a_name_that_ends_in_csv_gets_the_items_as_a_table(command: Command, lib
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_only_the_record_is_left(
-    command: Command, library: Library, links: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_else_is_left(command: Command, library: Library, links: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not links:
 
         def unsupported(*_: Any, **__: Any) -> None:

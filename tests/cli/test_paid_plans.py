@@ -21,12 +21,13 @@ from opendp_topk.apps.planning.several import format_rounded_down, format_stated
 from opendp_topk.apps.planning.verification import AGREES, verify_record
 
 from ..oracles import rhos
-from .command import Result
+from .command import Result, argv
 from .conftest import Command
 
 NAMED = {"TABLE": "visits.parquet", "USER": "visitor", "ITEM": "page", "FILE": "pages.txt"}
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 LISTED = "--candidates", "pages.txt"
+PLANNED = argv("release planned visits.parquet --user visitor --item page --candidates pages.txt")
 
 
 @pytest.fixture
@@ -64,19 +65,7 @@ def test_a_plan_of_sums_is_kept(command: Command, here: Path) -> None:
     book = "ledger", "create", "budget.ledger", "--dataset", "d", "--epsilon", 20, "--delta", 1e-6
     assert command(*book, "--own-delta", 1e-6).code == 0
     assert command("ledger", "reserve", "budget.ledger", "--plan", "plan.json").code == 0
-    own = [
-        "release",
-        "planned",
-        "visits.parquet",
-        "--user",
-        "visitor",
-        "--item",
-        "page",
-        *LISTED,
-        "--plan",
-        "plan.json",
-    ]
-    own += ["--planned", "1", "--ledger", "budget.ledger"]
+    own = *PLANNED, "--plan", "plan.json", "--planned", "1", "--ledger", "budget.ledger"
     done = command(*own, "--out", "top.json")
     assert done.code == 0, done
     record = json.loads(Path("top.json").read_text("utf-8"))
@@ -127,87 +116,22 @@ def test_every_way_is_paid_to_its_last_week(command: Command, here: Path) -> Non
     ("asked", "names"),
     [
         (("top-k", "--k", 2, "--candidates", 12, "--rho", 0.2, "--releases", 3), 3),
-        (
-            (
-                "top-k",
-                "--k",
-                1,
-                *LISTED,
-                "--epsilon",
-                0.5,
-                "--delta",
-                1e-9,
-                "--releases",
-                2,
-                "--mechanism",
-                "permute_and_flip",
-            ),
-            3,
-        ),
-        (
-            (
-                "top-k",
-                "--k",
-                3,
-                *LISTED,
-                "--epsilon",
-                3,
-                "--delta",
-                1e-7,
-                "--releases",
-                7,
-                "--release",
-                "set",
-                "--users",
-                2,
-            ),
-            3,
-        ),
+        (("top-k", *LISTED, *argv("--k 1 --epsilon 0.5 --delta 1e-9 --releases 2 --mechanism permute_and_flip")), 3),
+        (("top-k", *LISTED, *argv("--k 3 --epsilon 3 --delta 1e-7 --releases 7 --release set --users 2")), 3),
         (("top-k", "--k", 2, *LISTED, "--epsilon", 1, "--releases", 3, "--counts", "--neighbors", "replace"), 2),
         (("top-k", "--k", 2, *LISTED, "--epsilon", 1, "--releases", 2, "--counts", "--max-items", 1), 3),
         (("top-k", "--k", 2, *LISTED, "--rho", 0.1, "--releases", 2, "--max-items", 2, "--keep", "order"), 3),
         (("unknown-domain", "--k", 2, "--epsilon", 1, "--delta", 1e-6, "--releases", 3, "--max-items", 3), 2),
         (("above-threshold", "--epsilon", 1, "--delta", 1e-6, "--releases", 3, "--max-items", 3), 2),
-        (
-            (
-                "unknown-domain",
-                "--k",
-                2,
-                *LISTED,
-                "--epsilon",
-                2,
-                "--delta",
-                1e-4,
-                "--releases",
-                2,
-                "--minimum-users",
-                9,
-            ),
-            2,
-        ),
+        (("unknown-domain", *LISTED, *argv("--k 2 --epsilon 2 --delta 1e-4 --releases 2 --minimum-users 9")), 2),
         (("top-k", "--k", 5, *LISTED, "--epsilon", 2, "--delta", 1e-6, "--releases", 12), 3),
     ],
 )
-def test_other_questions_are_paid_to_their_last_week(
-    asked: tuple[object, ...], names: int, command: Command, here: Path
-) -> None:
+def test_others_are_paid_to_the_last_week(asked: tuple[object, ...], names: int, command: Command, here: Path) -> None:
     assert len(pay(command, here, asked)) == names
 
 
-SPENT = [
-    "release",
-    "top-k",
-    "visits.parquet",
-    "--user",
-    "visitor",
-    "--item",
-    "page",
-    *LISTED,
-    "--k",
-    "2",
-    "--ledger",
-    "b",
-]
+SPENT = argv("release top-k visits.parquet --user visitor --item page --candidates pages.txt --k 2 --ledger b")
 
 
 @pytest.mark.slow
@@ -241,10 +165,9 @@ def documented() -> list[tuple[str, list[str], list[list[str]]]]:
         for place, words in enumerate(commands):
             if words[0] == "plan" and "--releases" in words:
                 book = words[words.index("--ledger") + 1] if "--ledger" in words else None
-                before = [
-                    one for one in commands[:place] if one[0] != "plan" and book in one and "--from-record" not in one
-                ]
+                before = [one for one in commands[:place] if one[0] != "plan" and book in one]
                 before = [one for one in before if one[1] == "create" or one[2] == "visits.parquet"]
+                before = [one for one in before if "--from-record" not in one]
                 if book is not None and not before:  # an example on its own
                     before = [["ledger", "create", book, "--dataset", "v", "--epsilon", "1"]]
                 found.append((page.name, words[1:], before))
@@ -272,18 +195,7 @@ def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here:
     assert kept["releases"] == 2
     command("ledger", "create", "b", "--dataset", "v", "--epsilon", 1, "--delta", 1e-6, "--own-delta", 1e-6)
     assert command("ledger", "reserve", "b", "--plan", "kept.json", "--json").out.count('"entry": 1') == 1
-    drawn = (
-        "release",
-        "planned",
-        "visits.parquet",
-        "--user",
-        "visitor",
-        "--item",
-        "page",
-        *LISTED,
-        "--plan",
-        "kept.json",
-    )
+    drawn = *PLANNED, "--plan", "kept.json"
     paid = (*drawn, "--ledger", "b", "--planned", 1)
     week = "--period", "2024-W02"
     assert command(*paid, "--label", "release 2 of 2", *week, "--out", "top.json").code == 0
@@ -311,9 +223,7 @@ def test_a_plan_is_kept_paid_for_and_drawn_by_its_labels(command: Command, here:
         (("--epsilon", 1, "--delta", 1e-6, "--own-delta", 1e-6), "must have the metric of the ledger"),
     ],
 )
-def test_the_ledger_that_a_plan_needs_is_named(
-    command: Command, here: Path, budget: tuple[object, ...], said: str
-) -> None:
+def test_the_ledger_a_plan_needs_is_named(command: Command, here: Path, budget: tuple[object, ...], said: str) -> None:
     replaced = ("--neighbors", "replace", "--users", 2) if "metric" in said else ()
     asked = "--k", 2, "--candidates", 12, "--epsilon", 1, "--delta", 1e-6, "--releases", 2, *replaced
     assert command("plan", "top-k", *asked, "--out", "kept.json").code == 0
@@ -331,12 +241,10 @@ def test_the_ledger_that_a_plan_needs_is_named(
 
 def test_a_file_that_is_no_plan_is_refused(command: Command, here: Path) -> None:
     for text, code, said in (
-        *(
-            ("{}", 2, "must be a plan"),
-            ("[]", 1, "not JSON"),
-            ("", 1, "not JSON"),
-            ('{"format": 7}', 2, "must be a plan"),
-        ),
+        ("{}", 2, "must be a plan"),
+        ("[]", 1, "not JSON"),
+        ("", 1, "not JSON"),
+        ('{"format": 7}', 2, "must be a plan"),
         ('{"format": "opendp_topk plan v0"}', 2, "'opendp_topk plan v0', but this library reads only"),
     ):
         (here / "kept.json").write_text(text)
@@ -396,9 +304,7 @@ def test_each_way_ends_in_the_releases_that_it_pays_for(command: Command) -> Non
 
 
 @pytest.mark.further
-def test_what_is_left_of_a_ledger_is_told_way_by_way(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rest_of_a_ledger_is_told_by_way(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     book = tmp_path / "budget.ledger"
     budget = "--epsilon", 1, "--delta", 1e-6, "--own-delta", 1e-6
@@ -430,8 +336,4 @@ def test_what_may_be_spent_is_rounded_down() -> None:
     assert format_rounded_down(Fraction(3, 52)) == "0.0576923"
     assert format_rounded_down(Fraction(3, 30)) == "0.1"
     assert format_rounded_down(Fraction(2, 3000)) == "0.000666666"
-    assert (
-        format_stated_number(Fraction(1)),
-        format_stated_number(Fraction(1, 10)),
-        format_stated_number(Fraction(1, 3)),
-    ) == ("1", "0.1", "0.333333")
+    assert [format_stated_number(Fraction(1, n)) for n in (1, 10, 3)] == ["1", "0.1", "0.333333"]

@@ -95,9 +95,7 @@ def answered(command: Command, library: Library, ledger: Path) -> Path:
 
 
 @pytest.mark.further
-def test_the_same_question_has_the_same_answer_unpaid(
-    command: Command, library: Library, ledger: Path, answered: Path
-) -> None:
+def test_the_same_question_is_answered_unpaid(command: Command, library: Library, ledger: Path, answered: Path) -> None:
     before, head = entries(ledger), ledger.read_bytes()
     copy = library.folder / "copy.json"
     result = command(*again(library, ledger), "--out", copy)
@@ -131,9 +129,7 @@ def test_another_question_is_not_answered(command: Command, library: Library, le
 
 
 @pytest.mark.further
-def test_no_record_that_was_changed_or_not_paid_for_answers(
-    command: Command, library: Library, ledger: Path, answered: Path
-) -> None:
+def test_no_changed_or_unpaid_record_answers(command: Command, library: Library, ledger: Path, answered: Path) -> None:
     fields = record_of(answered.read_text("utf-8"))
     for change in ({"items": fields["items"][::-1]}, {"counts": [9, 9, 9]}, {"candidate_list": "sha256:" + "0" * 64}):
         answered.write_text(json.dumps({**fields, **change}), "utf-8")

@@ -133,9 +133,7 @@ def test_the_plan_names_mechanism_noise_measure_and_proofs(command: Command) -> 
 @pytest.mark.further
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
 @pytest.mark.parametrize(("target", "formula"), [("epsilon", "laplace"), ("rho", "gaussian")])
-def test_counts_have_a_scale_and_a_guarantee_of_their_own(
-    command: Command, target: str, formula: str, neighbors: str
-) -> None:
+def test_counts_have_their_own_scale_and_guarantee(command: Command, target: str, formula: str, neighbors: str) -> None:
     """One replaced user moves counts by 1 and differences of counts by 2."""
     asked = "plan", "top-k", "--k", 4, "--candidates", 900, f"--{target}", 0.5, "--counts", "--neighbors", neighbors
     result = command(*asked)

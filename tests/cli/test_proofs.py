@@ -99,10 +99,8 @@ def test_a_constructor_tells_which_documents_carry_its_privacy(command: Command)
     for asked in ("make_report_noisy_top_k", name):
         shown = command("proofs", asked).flat
         carriers, others = proof.supporting_documents(name), proof.other_foundations(name)
-        assert (
-            f"required for its privacy {len(carriers)} documents: {', '.join(carriers)} required for other claims only"
-            in shown
-        )
+        needed = f"required for its privacy {len(carriers)} documents: {', '.join(carriers)}"
+        assert f"{needed} required for other claims only" in shown
         assert f"required for other claims only {len(others)} documents: {', '.join(others)}" in shown
 
 
@@ -141,9 +139,7 @@ def test_bad_questions(command: Command) -> None:
 
 
 @pytest.mark.slow
-def test_a_pdf_without_tex_says_what_to_install(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_tex_it_says_what_to_install(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     result = command("proofs", "core/chaining", "--pdf", "--out", tmp_path)
     assert result.code == 1

@@ -28,6 +28,7 @@ FORMATS = Path(__file__).parents[1] / "formats"
 AGE = "--quantile", "9/10", "--column", "age", "--bounds", "0,120"
 TYPES = "--types", "age=decimal_or_null,reader=integer"
 SENTINEL = 77.125  # an age of one reader alone
+Paid = tuple[dict[str, Any], Path]
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_a_plan_tells_what_the_release_does(command: Command, readers: Path) -> 
 
 
 @pytest.fixture
-def paid(command: Command, readers: Path) -> tuple[dict[str, Any], Path]:
+def paid(command: Command, readers: Path) -> Paid:
     """A record that a ledger has paid for, and the ledger."""
     book, file = readers.with_name("budget.ledger"), readers.with_name("out.json")
     command("ledger", "create", book, "--dataset", "readers", "--epsilon", 3, "--user", "reader")
@@ -113,9 +114,7 @@ def paid(command: Command, readers: Path) -> tuple[dict[str, Any], Path]:
 
 
 @pytest.mark.further
-def test_a_record_is_valid_and_whole(
-    command: Command, paid: tuple[dict[str, Any], Path], schema: Any, tmp_path: Path
-) -> None:
+def test_a_record_is_valid_and_whole(command: Command, paid: Paid, schema: Any, tmp_path: Path) -> None:
     record, book = paid
     assert [error.message for error in schema.iter_errors(record)] == []
     bare = copy.deepcopy(record)
@@ -140,7 +139,7 @@ def test_a_record_is_valid_and_whole(
 
 
 @pytest.mark.further
-def test_an_edit_is_found_without_the_ledger(paid: tuple[dict[str, Any], Path]) -> None:
+def test_an_edit_is_found_without_the_ledger(paid: Paid) -> None:
     edits: list[tuple[tuple[Any, ...], Any, str]] = [
         (("items",), ["90.3"], "items"),
         (("items",), ["120.25"], "items"),
@@ -164,9 +163,7 @@ def test_an_edit_is_found_without_the_ledger(paid: tuple[dict[str, Any], Path]) 
     ("name", "value"),
     [("quantile", "1e9"), ("quantile", "0/1"), ("quantile", 0.5), ("value", None), ("max_rows", 0), ("lower", "0")],
 )
-def test_a_record_that_does_not_hold_together_is_none(
-    command: Command, paid: tuple[dict[str, Any], Path], tmp_path: Path, name: str, value: Any
-) -> None:
+def test_inconsistent_records_are_none(command: Command, paid: Paid, tmp_path: Path, name: str, value: Any) -> None:
     record = copy.deepcopy(paid[0])
     record["mechanism"][name] = value
     for asked in ("show", "verify"):
@@ -174,9 +171,7 @@ def test_a_record_that_does_not_hold_together_is_none(
 
 
 @pytest.mark.further
-def test_the_same_question_is_answered_from_its_record(
-    command: Command, readers: Path, paid: tuple[dict[str, Any], Path]
-) -> None:
+def test_the_same_question_is_answered_from_its_record(command: Command, readers: Path, paid: Paid) -> None:
     record, book = paid
     again = release(readers, *AGE, "--step", "0.25", "--epsilon", 1, "--ledger", book)
     told = command(*again, "--from-record", readers.with_name("out.json"))
@@ -279,9 +274,7 @@ def test_several_that_are_the_same_number_agree(command: Command, readers: Path,
 @pytest.mark.parametrize(
     ("name", "value"), [("quantiles", ["1/4", "1/2"]), ("quantiles", []), ("quantiles", "1/2"), ("places", 0)]
 )
-def test_a_record_of_several_that_does_not_hold_together_is_none(
-    command: Command, tmp_path: Path, name: str, value: Any
-) -> None:
+def test_an_inconsistent_record_of_several_is_none(command: Command, tmp_path: Path, name: str, value: Any) -> None:
     record = json.loads((FORMATS / "quantiles.release.v1.json").read_text("utf-8"))
     record["mechanism"][name] = value
     for asked in ("show", "verify"):

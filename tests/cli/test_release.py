@@ -62,10 +62,8 @@ def test_the_record_cites_each_proof_with_its_state_and_digest(command: Command,
     cited = {document["document"]: document for document in record["proof"]["documents"]}
     assert list(cited) == ["transformations/count_by_item", "measurements/report_noisy_top_k", "core/chaining"]
     for name in set(cited) & set(document_names()):
-        assert (
-            cited[name]["digest"]
-            == "sha256:" + hashlib.sha256((documents_folder() / f"{name}.tex").read_bytes()).hexdigest()
-        )
+        source = documents_folder() / f"{name}.tex"
+        assert cited[name]["digest"] == "sha256:" + hashlib.sha256(source.read_bytes()).hexdigest()
         assert cited[name]["status"] in ("current", "stale")
     worst = max(cited.values(), key=lambda one: ["current", "stale", "missing"].index(one["status"]))
     assert record["proof"]["status"] == worst["status"]
@@ -149,16 +147,8 @@ def test_markup_and_control_characters_are_printed_as_they_are(command: Command,
     pl.DataFrame({"reader": list(range(8)), "book": items}).write_parquet(table)
     arguments = library.release("--epsilon", 1, "--release", "ranking", table=table, candidates=listed, k=8)
     shown = command(*arguments)
-    for text in (
-        "[red]a[/red]",
-        ":smile:",
-        '"\\u001b[31mred"',
-        '"tab\\there"',
-        '"\\u202eabc"',
-        '"two\\nlines"',
-        '" edge "',
-    ):
-        assert text in shown.out
+    escaped = '"\\u001b[31mred"', '"tab\\there"', '"\\u202eabc"', '"two\\nlines"'
+    assert all(text in shown.out for text in ("[red]a[/red]", ":smile:", *escaped, '" edge "')), shown.out
     assert shown.out.count("x") >= 200
     assert "\x1b" not in shown.out
     assert sorted(record_of(command(*arguments, "--out", "-").out)["items"]) == sorted(items)
@@ -182,9 +172,7 @@ def test_a_process_prints_plain_text_in_any_encoding(library: Library) -> None:
 
 
 @pytest.mark.parametrize("verb", ["plan", "release"])
-def test_the_help_of_a_question_is_short_and_names_every_option(
-    command: Command, verb: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_is_short_and_names_every_option(command: Command, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within 48 lines of 80 columns, with an example at the end; ``--help-all`` explains each option."""
     monkeypatch.setenv("COLUMNS", "80")
     for kind in (one for one in question_kinds() if one != WRAPPED):

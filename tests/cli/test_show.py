@@ -310,10 +310,8 @@ def test_an_officer_is_told_in_words_and_what_is_left(command: Command, library:
     assert "2 people (each a user), whose rows are replaced by others" in alone.text
     bound = {"person": "borrower", "column": "reader", "at_most": 2}
     session = SHOWN | {"neighbors": "add_remove", "stated": bound}
-    assert (
-        "one borrower more or less, who has rows with at most 2 values of u, each"
-        in page_of(command, library.folder, session).text
-    )
+    unit = "one borrower more or less, who has rows with at most 2 values of u, each"
+    assert unit in page_of(command, library.folder, session).text
 
 
 @pytest.mark.further

@@ -22,7 +22,7 @@ from opendp_topk.errors import TableError
 from tests.concepts.sentinels import raises_exactly
 from tests.tables.spark_session import LOOPBACK, require_spark
 
-from .command import record_of, spawn
+from .command import argv, record_of, spawn
 from .conftest import CANDIDATES, LOANS, Command, Library
 from .test_errors import loaded
 from .test_show import RECORD, SCHEMA, page_of, saved, schema
@@ -326,11 +326,8 @@ def test_pairs_are_released_in_their_columns(command: Command, sales: Path, sche
     assert 'North,"tea, green"' in page
     assert "Each item is a combination of region,product." in page
     assert "region product" in command("show", "top.json").flat
-    for wrong in (
-        [["North", "tea"], ["North", "tea"], ["South", "tea"]],
-        [["a", "b", "c"]] * 3,
-        [["a", "b"], "a", "b"],
-    ):
+    twice = [["North", "tea"], ["North", "tea"], ["South", "tea"]]
+    for wrong in (twice, [["a", "b", "c"]] * 3, [["a", "b"], "a", "b"]):
         edited = copy.deepcopy(record) | {"items": wrong}
         assert {one.what: one.verdict for one in verify_record(edited)}["items"] == DISAGREES
     for wrong in ([["a", "b", "c"]] * 3, [["a", "b"], "a", "b"], [["a"]] * 3):
@@ -361,20 +358,7 @@ def test_numbers_of_the_list_are_those_of_the_table_however_they_are_written(com
     table = pl.read_parquet(sales).with_columns(pl.lit(7).alias("shop"))
     table.write_parquet("shops.parquet")
     Path("shops.csv").write_text('product,shop\ntea,07\n"tea, green", +7 \ntea,8\n')
-    asked = (
-        "release",
-        "top-k",
-        "shops.parquet",
-        "--user",
-        "buyer",
-        "--item",
-        "shop,product",
-        "--k",
-        2,
-        *SURE,
-        "--out",
-        "-",
-    )
+    asked = *argv("release top-k shops.parquet --user buyer --item shop,product --k 2 --out -"), *SURE
     record = record_of(command(*asked, "--candidates", "shops.csv").out)
     assert record["items"] == [["7", "tea"], ["7", "tea, green"]]
     Path("twice.csv").write_text("product,shop\ntea,07\ntea,7\nsalt,1\n")

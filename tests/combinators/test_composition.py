@@ -16,24 +16,23 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from tests.concepts.spaces import MONOTONIC, PROFILE, PURE, RANGE, ZCDP
 from tests.oracles.one_shot import rankings
 
 from ..concepts.examples import COUNTS, geometric_choice
-from ..concepts.links import check_measurement
+from ..concepts.links import OF_THREE_COUNTS, check_measurement
 from ..concepts.losses import number, realised
-from ..concepts.sentinels import SENTINEL_INT, raises_exactly
+from ..concepts.sentinels import raises_exactly
 from ..oracles.chi_square import assert_follows
 from ..oracles.pairs import hockey_stick, product
 
-MEASURES = [tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()]
-APPROXIMATE = tk.Approximate(tk.MaxDivergence())
+MEASURES = [PURE, RANGE, ZCDP]
+APPROXIMATE = tk.Approximate(PURE)
 
 
 def pair(measure: tk.Measure) -> list[tk.Measurement]:
-    return [
-        COUNTS >> tk.then_report_noisy_top_k(measure, k=2, scale=2.0),
-        COUNTS >> tk.then_exponential_mechanism(measure, scale=3.0, optimize="min"),
-    ]
+    ranked = COUNTS >> tk.then_report_noisy_top_k(measure, k=2, scale=2.0)
+    return [ranked, COUNTS >> tk.then_exponential_mechanism(measure, scale=3.0, optimize="min")]
 
 
 def leaky(epsilon: Any, delta: Any, measure: tk.Measure = APPROXIMATE) -> tk.Measurement:
@@ -44,13 +43,8 @@ def leaky(epsilon: Any, delta: Any, measure: tk.Measure = APPROXIMATE) -> tk.Mea
 def test_obligations(measure: tk.Measure) -> None:
     steps = [(1, 0, 0), (0, 1, 1), (1, 1, 0)]
     near = [([3, 1, 2], np.add([3, 1, 2], step).tolist(), 1) for step in steps]
-    check_measurement(
-        tk.make_composition(pair(measure)),
-        members=[[3, 1, 2], [0, 0, 5]],
-        non_members=[[0.5], [], [SENTINEL_INT, "a"], None],
-        distances=[1, 2, 5],
-        neighbours=[*near, ([3, 1, 2], [4, 0, 2], 2)],
-    )
+    near.append(([3, 1, 2], [4, 0, 2], 2))
+    check_measurement(tk.make_composition(pair(measure)), **OF_THREE_COUNTS, neighbours=near)
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
@@ -77,13 +71,11 @@ def test_no_float_is_added() -> None:
 
 @pytest.mark.slow
 def test_releases_follow_the_joint_law_also_when_they_are_asked_for_one_by_one() -> None:
-    best, worst = (
-        COUNTS >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=scale, optimize=optimize)
-        for scale, optimize in ((1.0, "max"), (2.0, "min"))
-    )
+    best = COUNTS >> tk.then_permute_and_flip(PURE, scale=1.0, optimize="max")
+    worst = COUNTS >> tk.then_permute_and_flip(PURE, scale=2.0, optimize="min")
     both, x = tk.make_composition([best, worst]), [1, 0, 2]
     law = both.distribution(x)
-    odometer = COUNTS >> tk.then_fully_adaptive_composition(tk.MaxDivergence())
+    odometer = COUNTS >> tk.then_fully_adaptive_composition(PURE)
     for draw in (lambda: both(x), lambda: tuple(map(odometer(x), (best, worst)))):
         assert_follows(Counter(draw() for _ in range(3000)), law, detects=0.27)
 
@@ -91,10 +83,10 @@ def test_releases_follow_the_joint_law_also_when_they_are_asked_for_one_by_one()
 @pytest.mark.parametrize("measure", MEASURES[:2], ids=repr)
 def test_the_sum_is_attained(measure: tk.Measure) -> None:
     """Two candidates: pure loss by permute-and-flip, range by the exponential mechanism, both exactly r."""
-    then = tk.then_permute_and_flip if measure == tk.MaxDivergence() else tk.then_exponential_mechanism
+    then = tk.then_permute_and_flip if measure == PURE else tk.then_exponential_mechanism
     members = [COUNTS >> then(measure, scale=scale) for scale in (2, 4)]
     both = tk.make_composition(members)
-    x, x_prime = ([1, 0], [1, 1]) if measure == tk.MaxDivergence() else ([0, 0], [1, 0])
+    x, x_prime = ([1, 0], [1, 1]) if measure == PURE else ([0, 0], [1, 0])
     loss = realised(measure, both.distribution(x), both.distribution(x_prime))
     assert both.map(1) == 0.75
     assert abs(loss - number(Fraction(3, 4))) < mpmath.mpf("1e-25")
@@ -118,17 +110,17 @@ def test_approximate_of_each_measure_composes(inner: tk.Measure) -> None:
 
 
 def test_compositions_nest_and_chain() -> None:
-    inner = tk.make_composition(pair(tk.MaxDivergence()))
-    outer = tk.make_composition([inner, *pair(tk.MaxDivergence())])
-    assert Fraction(outer.map(1)) >= 2 * sum(Fraction(member.map(1)) for member in pair(tk.MaxDivergence()))
+    inner = tk.make_composition(pair(PURE))
+    outer = tk.make_composition([inner, *pair(PURE)])
+    assert Fraction(outer.map(1)) >= 2 * sum(Fraction(member.map(1)) for member in pair(PURE))
     release = outer([3, 1, 2])
     assert [type(part) for part in release] == [tuple, np.ndarray, int]
-    first = tk.make_composition(pair(tk.MaxDivergence())) >> (lambda releases: releases[1])
+    first = tk.make_composition(pair(PURE)) >> (lambda releases: releases[1])
     assert set(first.distribution([3, 1, 2])) == {0, 1, 2}
 
 
 def test_parts_without_a_proof_mark_the_whole() -> None:
-    proved = tk.make_composition(pair(tk.MaxDivergence()))
+    proved = tk.make_composition(pair(PURE))
     assert proved.proof.name == "combinators/composition"
     assert {part.name for part in proved.proof.parts} >= {"measurements/report_noisy_top_k"}
     assert proved.proof.status == "current"
@@ -136,7 +128,7 @@ def test_parts_without_a_proof_mark_the_whole() -> None:
 
 
 def test_a_member_without_a_law_leaves_none() -> None:
-    bare = tk.make_user_measurement(*COUNTS, tk.MaxDivergence(), function=len, privacy_map=float)
+    bare = tk.make_user_measurement(*COUNTS, PURE, function=len, privacy_map=float)
     mixed = tk.make_composition([bare, geometric_choice()])
     raises_exactly(tk.errors.NotDeclaredError, lambda: mixed.distribution([1, 2]), "no exact distribution")
     assert mixed([1, 2]) == (2, 1)
@@ -144,14 +136,14 @@ def test_a_member_without_a_law_leaves_none() -> None:
 
 @pytest.mark.further
 def test_too_many_joint_outcomes_are_refused() -> None:
-    choice = COUNTS >> tk.then_exponential_mechanism(tk.MaxDivergence(), scale=1.0)
+    choice = COUNTS >> tk.then_exponential_mechanism(PURE, scale=1.0)
     many = tk.make_composition([choice] * 4)
     raises_exactly(tk.errors.CapacityError, lambda: many.distribution(list(range(40))), "1,000,000")
     assert len(many.distribution([0, 1])) == 16
 
 
 def test_it_is_no_selection_so_indices_stay() -> None:
-    both = tk.make_composition(pair(tk.MaxDivergence()))
+    both = tk.make_composition(pair(PURE))
     raises_exactly(tk.errors.SpaceError, lambda: both >> tk.index_candidates(["a", "b", "c"]), "releases indices")
 
 
@@ -176,7 +168,7 @@ def test_spaces_must_be_the_same() -> None:
     others = [
         (geometric_choice((tk.VectorDomain(tk.AtomDomain(int), size=2), COUNTS[1])), "input_domain", "size=2"),
         (geometric_choice((COUNTS[0], tk.RangeDistance())), "input_metric", "RangeDistance()"),
-        (geometric_choice(measure=tk.RangeDivergence()), "output_measure", "RangeDivergence()"),
+        (geometric_choice(measure=RANGE), "output_measure", "RangeDivergence()"),
     ]
     for other, side, shown in others:
         error = raises_exactly(
@@ -189,11 +181,11 @@ def test_spaces_must_be_the_same() -> None:
 @pytest.mark.slow
 def test_curves_compose() -> None:
     """Never above what the parts' pairs or rhos give by adding up; and at every distance of its own."""
-    profile = COUNTS >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=2, scale=4.0)
+    profile = COUNTS >> tk.then_report_noisy_top_k(PROFILE, k=2, scale=4.0)
     ten = tk.make_composition([profile] * 10)
-    zcdp = COUNTS >> tk.then_report_noisy_top_k(tk.ZeroConcentratedDivergence(), k=2, scale=4.0)
+    zcdp = COUNTS >> tk.then_report_noisy_top_k(ZCDP, k=2, scale=4.0)
     rhos = tk.make_zCDP_to_approxDP(tk.make_composition([zcdp] * 10))
-    one_shot = COUNTS >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=20, scale=4.0)
+    one_shot = COUNTS >> tk.then_report_noisy_top_k(PROFILE, k=20, scale=4.0)
     for d_in in (1, 3):
         curve = ten.map(d_in)
         assert curve.epsilon(1e-6) <= rhos.map(d_in).epsilon(1e-6)
@@ -206,11 +198,11 @@ def test_curves_compose() -> None:
 
 
 def test_curves_are_refused_where_they_are_not_fixed_with_advice_that_works() -> None:
-    call = lambda: tk.make_fully_adaptive_composition(*COUNTS, tk.PrivacyProfile())  # noqa: E731
+    call = lambda: tk.make_fully_adaptive_composition(*COUNTS, PROFILE)  # noqa: E731
     raises_exactly(
         tk.errors.ParameterTypeError, call, "output_measure must be", "make_adaptive_composition", "make_fix_delta"
     )
-    profile = COUNTS >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=2, scale=4.0)
+    profile = COUNTS >> tk.then_report_noisy_top_k(PROFILE, k=2, scale=4.0)
     epsilon, delta = tk.make_fix_delta(profile, delta=1e-6).map(1)
     both = tk.make_composition([tk.make_fix_delta(profile, delta=1e-6)] * 2)
     assert both.map(1) == (2 * epsilon, 2 * delta)
@@ -219,11 +211,11 @@ def test_curves_are_refused_where_they_are_not_fixed_with_advice_that_works() ->
 @pytest.mark.slow
 def test_no_product_of_exact_laws_exceeds_the_composed_curve() -> None:
     """The library's own laws on three candidates, and the curve of three different selections of them."""
-    space = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.LInfDistance(monotonic=True)
+    space = tk.VectorDomain(tk.AtomDomain(int), size=3), MONOTONIC
     members = [
-        space >> tk.then_permute_and_flip(tk.PrivacyProfile(), scale=2.0),
-        space >> tk.then_exponential_mechanism(tk.PrivacyProfile(), scale=1.0),
-        space >> tk.then_report_noisy_top_k(tk.PrivacyProfile(), k=2, scale=3.0),
+        space >> tk.then_permute_and_flip(PROFILE, scale=2.0),
+        space >> tk.then_exponential_mechanism(PROFILE, scale=1.0),
+        space >> tk.then_report_noisy_top_k(PROFILE, k=2, scale=3.0),
     ]
     curve = tk.make_composition(members).map(1)
     largest = 0.0
@@ -242,16 +234,12 @@ def test_no_product_of_exact_laws_exceeds_the_composed_curve() -> None:
 
 def test_what_its_parts_declare_is_not_taken_for_its_own() -> None:
     """Accuracy, success and the number of candidates are statements about one selection; the labels are kept."""
-    labelled = (
-        COUNTS
-        >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=0.01)
-        >> tk.index_candidates(["a", "b", "c"])
-    )
+    labelled = COUNTS >> tk.then_report_noisy_top_k(PURE, k=2, scale=0.01) >> tk.index_candidates(["a", "b", "c"])
     assert labelled.declared.n_candidates == 3
     assert labelled.accuracy(3) > 0
     assert labelled.success_probability([1, 2, 3]).lower > 0.9
     size = labelled.input_domain
-    best = tk.make_exponential_mechanism(size, COUNTS[1], tk.MaxDivergence(), scale=0.01)
+    best = tk.make_exponential_mechanism(size, COUNTS[1], PURE, scale=0.01)
     both = tk.make_composition([labelled, best])
     raises_exactly(tk.errors.NotDeclaredError, lambda: both.accuracy(3), "no accuracy")
     raises_exactly(tk.errors.NotDeclaredError, lambda: both.success_probability([1, 2, 3]), "no probability of success")
@@ -265,7 +253,7 @@ def test_what_its_parts_declare_is_not_taken_for_its_own() -> None:
 
 
 def test_queryables_that_it_releases_are_closed() -> None:
-    talk = COUNTS >> tk.then_adaptive_composition(tk.MaxDivergence(), d_in=1, d_mids=[1.0])
+    talk = COUNTS >> tk.then_adaptive_composition(PURE, d_in=1, d_mids=[1.0])
     queryable, choice = tk.make_composition([talk, geometric_choice()])([1, 2])
     assert choice == 1
     raises_exactly(tk.errors.QueryError, lambda: queryable(geometric_choice()), "closed", "make_adaptive_composition")
@@ -276,8 +264,8 @@ def test_queryables_that_it_releases_are_closed() -> None:
 def test_a_measurement_that_occurs_twice_is_released_twice() -> None:
     """The same object, and two that are equal: every place draws noise of its own."""
     vast = [0] * 4096
-    best = COUNTS >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0)
-    same = tk.make_composition([best, best, COUNTS >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0)])
+    best = COUNTS >> tk.then_permute_and_flip(PURE, scale=1.0)
+    same = tk.make_composition([best, best, COUNTS >> tk.then_permute_and_flip(PURE, scale=1.0)])
     assert same.map(1) == 3.0
     drawn = [same(vast) for _ in range(5)]
     for a, b in itertools.combinations(range(3), 2):
@@ -300,13 +288,8 @@ def replaced(measurement: tk.Measurement) -> tk.Measurement:
 @pytest.mark.parametrize("made", [top2, lambda measure: replaced(top2(measure))], ids=["at once", "one by one"])
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
 def test_obligations_of_repetitions(measure: tk.Measure, made: Callable[[tk.Measure], tk.Measurement]) -> None:
-    check_measurement(
-        tk.make_repeat(made(measure), times=2),
-        members=[[3, 1, 2], [0, 0, 5]],
-        non_members=[[0.5], [], [SENTINEL_INT, "a"], None],
-        distances=[1, 2, 5],
-        neighbours=[([3, 1, 2], [4, 1, 2], 1), ([3, 1, 2], [4, 0, 2], 2)],
-    )
+    near = [([3, 1, 2], [4, 1, 2], 1), ([3, 1, 2], [4, 0, 2], 2)]
+    check_measurement(tk.make_repeat(made(measure), times=2), **OF_THREE_COUNTS, neighbours=near)
 
 
 @pytest.mark.parametrize("times", [1, 2, 7, 1000])
@@ -322,9 +305,7 @@ def test_the_map_is_that_of_the_composition(measure: tk.Measure, times: int) -> 
 
 
 def test_deltas_are_repeated_too_and_cut() -> None:
-    leaky = tk.make_user_measurement(
-        *COUNTS, tk.Approximate(tk.MaxDivergence()), function=len, privacy_map=lambda d_in: (0.1, 0.3)
-    )
+    leaky = tk.make_user_measurement(*COUNTS, tk.Approximate(PURE), function=len, privacy_map=lambda d_in: (0.1, 0.3))
     assert tk.make_repeat(leaky, times=3).map(1) == (math.nextafter(0.3, 1), 0.9)
     assert tk.make_repeat(leaky, times=4).map(1)[1] == 1
 
@@ -336,10 +317,10 @@ def test_no_rounding_is_repeated() -> None:
 
 def test_what_is_lost_is_what_the_map_says() -> None:
     """The exact laws of a repetition on two neighbours, at the largest loss of one release."""
-    one = COUNTS >> tk.then_exponential_mechanism(tk.RangeDivergence(), scale=1.0)
+    one = COUNTS >> tk.then_exponential_mechanism(RANGE, scale=1.0)
     several = tk.make_repeat(one, times=3)
     with mpmath.workdps(40):
-        lost = realised(tk.RangeDivergence(), several.distribution([0, 0]), several.distribution([0, 1]))
+        lost = realised(RANGE, several.distribution([0, 0]), several.distribution([0, 1]))
         assert abs(lost - 3) < mpmath.mpf("1e-20")
     assert several.map(1) == 3
 
@@ -348,29 +329,29 @@ def test_what_is_lost_is_what_the_map_says() -> None:
 @pytest.mark.parametrize("made", [lambda one: one, replaced], ids=["at once", "one by one"])
 def test_releases_are_independent_and_follow_the_law(made: Callable[[tk.Measurement], tk.Measurement]) -> None:
     law = rankings("Exponential", [1.0, math.exp(0.5), math.exp(0.5)], 2)
-    found = tk.make_repeat(made(top2(tk.MaxDivergence())), times=4000)([0, 1, 1])
+    found = tk.make_repeat(made(top2(PURE)), times=4000)([0, 1, 1])
     outcomes = [tuple(int(i) for i in row) for row in found]
     assert_follows(Counter(outcomes), law, detects=0.34)
 
 
 def test_releases_have_the_shapes_that_the_documentation_says() -> None:
     scores = [3, 1, 2]
-    ranking = tk.make_repeat(top2(tk.MaxDivergence()), times=5)(scores)
+    ranking = tk.make_repeat(top2(PURE), times=5)(scores)
     assert (ranking.shape, ranking.dtype) == ((5, 2), np.int64)
-    sets = tk.make_repeat(top2(tk.MaxDivergence(), release="set"), times=50)(scores)
+    sets = tk.make_repeat(top2(PURE, release="set"), times=50)(scores)
     assert (np.diff(sets, axis=1) > 0).all()
-    choice = tk.make_repeat(COUNTS >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0), times=5)(scores)
+    choice = tk.make_repeat(COUNTS >> tk.then_permute_and_flip(PURE, scale=1.0), times=5)(scores)
     assert (choice.shape, choice.dtype) == ((5,), np.int64)
-    exact = tk.make_repeat(COUNTS >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=0), times=2)(scores)
+    exact = tk.make_repeat(COUNTS >> tk.then_report_noisy_top_k(PURE, k=2, scale=0), times=2)(scores)
     assert exact.tolist() == [[0, 2], [0, 2]]
-    peeled = COUNTS >> tk.then_peeled_top_k(tk.MaxDivergence(), k=2, scale=1.0, mechanism="permute_and_flip")
+    peeled = COUNTS >> tk.then_peeled_top_k(PURE, k=2, scale=1.0, mechanism="permute_and_flip")
     assert tk.make_repeat(peeled, times=3)(scores).shape == (3, 2)
     assert isinstance(tk.make_repeat(replaced(peeled), times=3)(scores), tuple)
 
 
 def test_gaps_and_counts_come_as_one_value_a_release() -> None:
-    gaps = COUNTS >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=2, scale=1.0)
-    counts = COUNTS >> tk.then_select_then_count(tk.MaxDivergence(), k=2, scale=1.0)
+    gaps = COUNTS >> tk.then_noisy_top_k_with_gaps(PURE, k=2, scale=1.0)
+    counts = COUNTS >> tk.then_select_then_count(PURE, k=2, scale=1.0)
     for one, field in ((gaps, "gaps"), (counts, "counts")):
         found, single = tk.make_repeat(one, times=5)([3, 1, 2]), one([3, 1, 2])
         assert isinstance(found, tuple)
@@ -381,21 +362,21 @@ def test_gaps_and_counts_come_as_one_value_a_release() -> None:
                 drawn, alone = getattr(release, name), getattr(single, name)
                 assert (drawn.shape, drawn.dtype) == (alone.shape, alone.dtype)
         raises_exactly(tk.errors.DataError, partial(tk.make_repeat(one, times=3), [1]), "at least k")
-    exact = COUNTS >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=2, scale=0)
+    exact = COUNTS >> tk.then_noisy_top_k_with_gaps(PURE, k=2, scale=0)
     assert [release.gaps.tolist() for release in tk.make_repeat(exact, times=2)([3, 1, 7])] == [[4.0, 2.0]] * 2
 
 
 def test_counts_of_a_repetition_have_the_type_that_each_alone_would_have() -> None:
     """A count beyond 64 bits in one release leaves those of the others as they are."""
     most = 2**63 - 1
-    one = COUNTS >> tk.then_select_then_count(tk.MaxDivergence(), k=1, scale=1.0, count_scale=1.0)
+    one = COUNTS >> tk.then_select_then_count(PURE, k=1, scale=1.0, count_scale=1.0)
     found = tk.make_repeat(one, times=200)([most - 1, 0])
     kinds = {(release.counts.dtype == object, int(release.counts[0]) > most) for release in found}
     assert kinds == {(False, False), (True, True)}
 
 
 def test_the_direction_of_gaps_is_kept() -> None:
-    least = COUNTS >> tk.then_noisy_top_k_with_gaps(tk.MaxDivergence(), k=1, scale=1e-3, optimize="min")
+    least = COUNTS >> tk.then_noisy_top_k_with_gaps(PURE, k=1, scale=1e-3, optimize="min")
     for release in tk.make_repeat(least, times=20)([3000, 1000, 2000]):
         assert release.indices.tolist() == [1]
         assert abs(release.gaps[0] - 1000) < 1
@@ -404,7 +385,7 @@ def test_the_direction_of_gaps_is_kept() -> None:
 @pytest.mark.further
 def test_counts_that_are_drawn_at_once_follow_the_law() -> None:
     """Winner and noise of one release, and noise of two winners: independent discrete Laplace variables."""
-    one = COUNTS >> tk.then_select_then_count(tk.MaxDivergence(), k=2, scale=2.0, count_scale=1.0)
+    one = COUNTS >> tk.then_select_then_count(PURE, k=2, scale=2.0, count_scale=1.0)
     found = tk.make_repeat(one, times=40_000)([0, 1, 1])
     law = rankings("Exponential", [1.0, math.exp(0.5), math.exp(0.5)], 2)
     assert_follows(Counter(tuple(release.indices.tolist()) for release in found), law, detects=0.13)
@@ -418,14 +399,14 @@ def test_counts_that_are_drawn_at_once_follow_the_law() -> None:
 
 
 def test_a_repetition_is_repeated_and_composed() -> None:
-    twice = tk.make_repeat(tk.make_repeat(top2(tk.MaxDivergence()), times=3), times=2)
-    assert twice.map(1) == 6 * top2(tk.MaxDivergence()).map(1)
+    twice = tk.make_repeat(tk.make_repeat(top2(PURE), times=3), times=2)
+    assert twice.map(1) == 6 * top2(PURE).map(1)
     assert [block.shape for block in twice([3, 1, 2])] == [(3, 2), (3, 2)]
 
 
 @pytest.mark.slow
 def test_curves_are_composed() -> None:
-    once = top2(tk.PrivacyProfile())
+    once = top2(PROFILE)
     several, members = tk.make_repeat(once, times=7).map(1), tk.make_composition([once] * 7).map(1)
     assert [several.delta(e) for e in (0, 1, 2.5)] == [members.delta(e) for e in (0, 1, 2.5)]
     assert once.map(1).epsilon(1e-6) < several.epsilon(1e-6) < 7 * once.map(1).epsilon(1e-6)

@@ -19,6 +19,7 @@ import opendp_topk as tk
 from opendp_topk.combinators._rules import loss_after
 from opendp_topk.core.measurement import Declared
 from opendp_topk.core.repeatable import AdaptiveSteps
+from opendp_topk.errors import BudgetError, DataError, ParameterError, ParameterTypeError, SpaceError
 from tests.combinators.talks import bit_loss, number, renyi
 
 from ..concepts.examples import COUNTS, geometric_choice, times
@@ -180,22 +181,21 @@ def test_a_query_that_fails_is_debited() -> None:
         raise ZeroDivisionError
 
     queryable = odometer()([1, 2])
-    with pytest.raises(ZeroDivisionError):
-        queryable(geometric_choice(function=fail))
+    raises_exactly(ZeroDivisionError, lambda: queryable(geometric_choice(function=fail)))
     assert queryable.privacy_loss(1) == 1.0
 
 
 def test_what_is_refused_is_not_debited() -> None:
     queryable = odometer()([1, 2])
     for bad, error in (
-        (costing(1.0, ZCDP), tk.errors.SpaceError),
-        (geometric_choice((COUNTS[0], tk.RangeDistance())), tk.errors.SpaceError),
-        (len, tk.errors.ParameterTypeError),
+        (costing(1.0, ZCDP), SpaceError),
+        (geometric_choice((COUNTS[0], tk.RangeDistance())), SpaceError),
+        (len, ParameterTypeError),
     ):
         raises_exactly(error, lambda bad=bad: queryable(bad), "query")
         raises_exactly(error, lambda bad=bad: queryable.privacy_loss(1, bad), "query")
     for wrong in (-1, math.nan, "1", None):
-        raises_exactly(tk.errors.ParameterError, lambda wrong=wrong: queryable.privacy_loss(wrong), "d_in")
+        raises_exactly(ParameterError, lambda wrong=wrong: queryable.privacy_loss(wrong), "d_in")
     assert queryable.privacy_loss(1) == 0.0
 
 
@@ -208,15 +208,13 @@ def test_an_odometer_is_a_frozen_link_without_a_map() -> None:
     with pytest.raises(AttributeError):
         built.input_metric = tk.RangeDistance()  # type: ignore[misc]
     for bad in ([0.5], [], [SENTINEL_INT, "a"], None):
-        with pytest.raises(tk.errors.DataError) as caught:
+        with pytest.raises(DataError) as caught:
             built(bad)
         assert leaks(caught.value) == []
     assert COUNTS >> built is built
-    raises_exactly(
-        tk.errors.SpaceError, lambda: (COUNTS[0], tk.RangeDistance()) >> built, "RangeDistance()", "input space"
-    )
-    raises_exactly(tk.errors.SpaceError, lambda: COUNTS[0] >> built, "(domain, metric)")
-    raises_exactly(tk.errors.SpaceError, lambda: times(2) >> built, "make_privacy_filter")
+    raises_exactly(SpaceError, lambda: (COUNTS[0], tk.RangeDistance()) >> built, "RangeDistance()", "input space")
+    raises_exactly(SpaceError, lambda: COUNTS[0] >> built, "(domain, metric)")
+    raises_exactly(SpaceError, lambda: times(2) >> built, "make_privacy_filter")
 
 
 def test_the_same_query_is_answered_with_fresh_noise() -> None:
@@ -251,15 +249,13 @@ def test_whatever_is_asked_the_loss_stays_within_the_budget(measure: tk.Measure)
     spent = []
 
     def analyst(queryable: Any, tape: Tape) -> tuple[Any, ...]:
-        bits = [
-            noisy_bit(measure, tape, chances)
-            for chances in ((THIRD, Fraction(2, 5)), (Fraction(1, 4), Fraction(2, 5)), (Fraction(1, 2), Fraction(1, 3)))
-        ]
+        shares = (THIRD, Fraction(2, 5)), (Fraction(1, 4), Fraction(2, 5)), (Fraction(1, 2), Fraction(1, 3))
+        bits = [noisy_bit(measure, tape, chances) for chances in shares]
         answers: list[Any] = [queryable(bits[0])]
         while len(answers) < 7:
             try:
                 answers.append(queryable(bits[1 if answers[-1] == 1 else 2]))
-            except tk.errors.BudgetError:
+            except BudgetError:
                 answers.append("refused")
         spent.append(queryable.privacy_loss(1))
         return tuple(answers)
@@ -274,10 +270,10 @@ def test_whatever_is_asked_the_loss_stays_within_the_budget(measure: tk.Measure)
 def test_approximate_budgets_hold_in_both_parts() -> None:
     measure = tk.Approximate(MAX)
     queryable = budgeted((1.0, 0.5), measure)([1, 2])
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(costing((0.5, 0.75), measure)), "above d_out")
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(costing((1.5, 0.25), measure)), "above d_out")
+    raises_exactly(BudgetError, lambda: queryable(costing((0.5, 0.75), measure)), "above d_out")
+    raises_exactly(BudgetError, lambda: queryable(costing((1.5, 0.25), measure)), "above d_out")
     assert queryable(costing((0.5, 0.5), measure)) == 1
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(costing((0.0, 0.125), measure)), "above d_out")
+    raises_exactly(BudgetError, lambda: queryable(costing((0.0, 0.125), measure)), "above d_out")
     assert queryable(costing((0.5, 0), measure)) == 1
     assert queryable.privacy_loss(1) == (1.0, 0.5)
 
@@ -287,13 +283,13 @@ def test_refusals_are_free_and_the_budget_can_be_spent_to_the_end() -> None:
     ran = []
     large = geometric_choice(privacy_map=lambda d_in: 0.75, function=lambda scores: ran.append(1))
     assert queryable(costing(0.5)) == 1
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(large), "ask one with a smaller loss")
+    raises_exactly(BudgetError, lambda: queryable(large), "ask one with a smaller loss")
     assert ran == []
     assert queryable.privacy_loss(1) == 0.5
     assert queryable.privacy_loss(1, large) == 1.25
     assert queryable(costing(0.5)) == 1
     assert queryable.privacy_loss(1) == 1.0
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(costing(5e-324)), "above d_out")
+    raises_exactly(BudgetError, lambda: queryable(costing(5e-324)), "above d_out")
     assert queryable(costing(0.0)) == 1
 
 
@@ -302,7 +298,7 @@ def test_a_budget_that_is_no_float_is_kept_exactly() -> None:
     measurement = budgeted(budget)
     assert measurement.exact_map(1) == budget < measurement.map(1) == math.nextafter(0.3, 1)
     queryable = measurement([1, 2])
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(costing(measurement.map(1))), "above d_out")
+    raises_exactly(BudgetError, lambda: queryable(costing(measurement.map(1))), "above d_out")
     assert [queryable(costing(budget / 3)) for _ in range(3)] == [1, 1, 1]
     assert queryable.privacy_loss(1) == measurement.map(1)
 
@@ -310,15 +306,15 @@ def test_a_budget_that_is_no_float_is_kept_exactly() -> None:
 def test_the_second_range_is_charged_twice() -> None:
     queryable = budgeted(3.0, RANGE)([1, 2])
     assert queryable(costing(1.0, RANGE)) == 1
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(costing(1.25, RANGE)), "above d_out")
+    raises_exactly(BudgetError, lambda: queryable(costing(1.25, RANGE)), "above d_out")
     assert queryable(costing(1.0, RANGE)) == 1
     assert queryable.privacy_loss(1) == 3.0
-    raises_exactly(tk.errors.SpaceError, lambda: budgeted(3.0, RANGE) >> str, "cannot be post-processed")
+    raises_exactly(SpaceError, lambda: budgeted(3.0, RANGE) >> str, "cannot be post-processed")
 
 
 def test_costs_are_those_at_d_in() -> None:
     queryable = budgeted(1.0, d_in=3)([1, 2])
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(geometric_choice()), "above d_out")
+    raises_exactly(BudgetError, lambda: queryable(geometric_choice()), "above d_out")
     assert queryable(geometric_choice(privacy_map=lambda d_in: Fraction(d_in) / 3)) == 1
 
 
@@ -327,16 +323,15 @@ def test_a_failed_query_of_a_filter_is_debited() -> None:
         raise ZeroDivisionError
 
     queryable = budgeted(1.0)([1, 2])
-    with pytest.raises(ZeroDivisionError):
-        queryable(geometric_choice(function=fail))
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(costing(0.5)), "above d_out")
+    raises_exactly(ZeroDivisionError, lambda: queryable(geometric_choice(function=fail)))
+    raises_exactly(BudgetError, lambda: queryable(costing(0.5)), "above d_out")
 
 
 def test_float_budgets_are_exact() -> None:
     queryable = budgeted(1.0)([1, 2])
     for _ in range(9):
         queryable(costing(0.1))
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(costing(0.1)), "above d_out")
+    raises_exactly(BudgetError, lambda: queryable(costing(0.1)), "above d_out")
     full = budgeted(10 * Fraction(0.1))([1, 2])
     assert [full(costing(0.1)) for _ in range(10)] == [1] * 10
 
@@ -346,17 +341,15 @@ def test_float_budgets_are_exact() -> None:
 )
 def test_what_is_no_odometer(odometer: Any) -> None:
     raises_exactly(
-        tk.errors.ParameterTypeError,
-        lambda: tk.make_privacy_filter(odometer, d_in=1, d_out=1),
-        "odometer must be an odometer",
+        ParameterTypeError, lambda: tk.make_privacy_filter(odometer, d_in=1, d_out=1), "odometer must be an odometer"
     )
 
 
 @pytest.mark.parametrize("bad", [-1, math.nan, "1", None, True, (1, 0.5)])
 def test_bad_distances(bad: Any) -> None:
-    raises_exactly(tk.errors.ParameterError, lambda: budgeted(d_in=bad), "d_in")
-    raises_exactly(tk.errors.ParameterError, lambda: budgeted(d_out=bad), "d_out")
-    raises_exactly(tk.errors.ParameterError, lambda: budgeted((0.5, 2), tk.Approximate(MAX)), "d_out")
+    raises_exactly(ParameterError, lambda: budgeted(d_in=bad), "d_in")
+    raises_exactly(ParameterError, lambda: budgeted(d_out=bad), "d_out")
+    raises_exactly(ParameterError, lambda: budgeted((0.5, 2), tk.Approximate(MAX)), "d_out")
 
 
 # Compositions under Approximate(...) against exact laws: steps that tell all with a small probability.
@@ -398,7 +391,7 @@ def greedy(measure: tk.Measure, queryable: Any, tape: Tape, *, rounds: int = 5) 
     while len(answers) < rounds:
         try:
             answers.append(queryable(leaking_bit(measure, tape, DEAR if answers[-1] == "1" else CHEAP)))
-        except tk.errors.BudgetError:
+        except BudgetError:
             answers.append("refused")
     return tuple(answers)
 

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import ParameterError, ParameterTypeError, QueryError, SpaceError
 from opendp_topk.spaces.curves.closed_forms import ApproximateDP
 
 from ..concepts.links import check_constructor, check_measurement
@@ -57,13 +59,9 @@ def test_obligations(measure: tk.Measure) -> None:
     members = dict.fromkeys([0, 1], choice(2.0, measure))
     built = check_constructor(tk.make_partition_by, tk.then_partition_by, (DOMAIN, ADD), measure, measurements=members)
     table = frame((USERS[3], USERS[1]))
-    check_measurement(
-        built,
-        members=[table],
-        non_members=[None, SENTINEL_INT, table.drop("town"), table.with_columns(pl.col("town").cast(pl.Float64))],
-        distances=[1, 2, 3],
-        neighbours=[(table, frame((USERS[3],)), 1), (table, frame((None, USERS[4])), 3)],
-    )
+    others = [None, SENTINEL_INT, table.drop("town"), table.with_columns(pl.col("town").cast(pl.Float64))]
+    near = [(table, frame((USERS[3],)), 1), (table, frame((None, USERS[4])), 3)]
+    check_measurement(built, members=[table], non_members=others, distances=[1, 2, 3], neighbours=near)
 
 
 @pytest.mark.further
@@ -113,11 +111,8 @@ def largest(maps: list[Callable[[int], Any]], users: int, most: int = 1) -> Any:
 @pytest.mark.parametrize("users", [0, 1, 2, 3, 6])
 @pytest.mark.parametrize("most", [1, 2, 3, 4])
 def test_the_map_is_the_worst_way_to_spread_the_users(most: int, users: int) -> None:
-    maps = [
-        lambda d: Fraction(d * d, 64),
-        lambda d: Fraction(min(d, 2), 4),
-        lambda d: Fraction([1, 1, 3, 4, 4, 5, 9][d], 8),
-    ]
+    eighths = [1, 1, 3, 4, 4, 5, 9]
+    maps = [lambda d: Fraction(d * d, 64), lambda d: Fraction(min(d, 2), 4), lambda d: Fraction(eighths[d], 8)]
     members = [vouched(map_) for map_ in maps]
     assert partition(*members, most=most).map(users) == largest(maps, users, most)
     if users % 2 == 0:
@@ -150,11 +145,9 @@ def test_maps_that_are_not_free_at_zero_are_charged_for_all_groups() -> None:
 
 def test_both_parts_of_an_approximate_loss_are_charged() -> None:
     measure = tk.Approximate(MAX)
-    built = partition(
-        vouched(lambda d_in: (d_in, Fraction(d_in, 8)), measure),
-        vouched(lambda d_in: (2 * d_in, Fraction(d_in, 16)), measure),
-        measure=measure,
-    )
+    once = vouched(lambda d_in: (d_in, Fraction(d_in, 8)), measure)
+    twice = vouched(lambda d_in: (2 * d_in, Fraction(d_in, 16)), measure)
+    built = partition(once, twice, measure=measure)
     assert built.map(1) == (2.0, 0.125)
     assert built.map(8) == (16.0, 1.0)
 
@@ -336,7 +329,7 @@ def test_a_user_with_rows_in_every_group_moves_one_release() -> None:
 def test_queryables_among_the_releases_are_closed() -> None:
     talk = INNER >> tk.then_adaptive_composition(MAX, d_in=1, d_mids=[1.0])
     (queryable,) = partition(talk)(frame((USERS[1],)))
-    raises_exactly(tk.errors.QueryError, lambda: queryable(choice(1)), "closed")
+    raises_exactly(QueryError, lambda: queryable(choice(1)), "closed")
 
 
 def test_conversations_about_tables() -> None:
@@ -360,45 +353,30 @@ def test_proofs_of_the_parts_are_shown() -> None:
     [((1, "a"), "all integers or all strings"), ((2**64, 1), "64 bits"), ((1.5, 2.5), "all integers or all strings")],
 )
 def test_bad_groups(groups: Any, fragment: str) -> None:
-    raises_exactly(
-        tk.errors.ParameterError,
-        lambda: tk.make_partition_by(DOMAIN, ADD, MAX, measurements=dict.fromkeys(groups, choice(1))),
-        "the groups of measurements",
-        fragment,
-    )
+    build = partial(tk.make_partition_by, DOMAIN, ADD, MAX, measurements=dict.fromkeys(groups, choice(1)))
+    raises_exactly(ParameterError, build, "the groups of measurements", fragment)
 
 
 @pytest.mark.parametrize("bad", [None, 3, [1], choice(1)], ids=lambda bad: type(bad).__name__)
 def test_what_is_no_mapping(bad: Any) -> None:
     raises_exactly(
-        tk.errors.ParameterTypeError,
-        lambda: tk.make_partition_by(DOMAIN, ADD, MAX, measurements=bad),
-        "measurements must be",
+        ParameterTypeError, lambda: tk.make_partition_by(DOMAIN, ADD, MAX, measurements=bad), "measurements must be"
     )
 
 
 def test_bad_members_and_spaces() -> None:
-    raises_exactly(
-        tk.errors.ParameterError, lambda: tk.make_partition_by(DOMAIN, ADD, MAX, measurements={}), "at least one"
-    )
-    raises_exactly(
-        tk.errors.ParameterTypeError, lambda: partition(choice(1), len), "the measurement of group 1 must be"
-    )
+    raises_exactly(ParameterError, lambda: tk.make_partition_by(DOMAIN, ADD, MAX, measurements={}), "at least one")
+    raises_exactly(ParameterTypeError, lambda: partition(choice(1), len), "the measurement of group 1 must be")
     others = [
         (tk.make_user_measurement(tk.FrameDomain("a", "b"), ADD, MAX, function=len, privacy_map=float), "FrameDomain"),
         (tk.make_user_measurement(INNER[0], REPLACE, MAX, function=len, privacy_map=float), "add_remove"),
         (choice(1, MEASURES[1]), "RangeDivergence()"),
     ]
     for other, fragment in others:
-        raises_exactly(
-            tk.errors.SpaceError, lambda other=other: partition(choice(1), other), "of group 1 has", fragment
-        )
+        raises_exactly(SpaceError, lambda other=other: partition(choice(1), other), "of group 1 has", fragment)
     for domain in (INNER[0], tk.VectorDomain(tk.AtomDomain(int))):
-        with pytest.raises((tk.errors.SpaceError, tk.errors.ParameterTypeError)):
+        with pytest.raises((SpaceError, ParameterTypeError)):
             tk.make_partition_by(domain, ADD, MAX, measurements={1: choice(1)})
     twice = tk.Approximate(tk.Approximate(MAX))
-    raises_exactly(
-        tk.errors.ParameterTypeError,
-        lambda: tk.make_partition_by(DOMAIN, ADD, twice, measurements={1: choice(1)}),
-        "output_measure must be",
-    )
+    build = partial(tk.make_partition_by, DOMAIN, ADD, twice, measurements={1: choice(1)})
+    raises_exactly(ParameterTypeError, build, "output_measure must be")

@@ -186,7 +186,6 @@ def test_queries_after_a_transformation_count_in_its_input() -> None:
     space = tk.FrameDomain("user", "item"), tk.UserDistance()
     counts = space >> tk.then_count_by_item(candidates=None, max_items=2)
     query = counts >> tk.then_unknown_domain_top_k(MAX, k=2, scale=4.0, limit=5, delta=1e-6)
-    assert query.declared.steps is not None
     assert query.declared.steps.width(2) == Fraction(1, 2)
     given = {"d_in": 1, "steps": 3, "width": 0.25, "calls": 1, "delta": 1e-6}
     talking = tk.make_pay_what_you_get(*space, MAX, **given)

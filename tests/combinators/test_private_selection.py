@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import ParameterError, ParameterTypeError
 
 from ..concepts.examples import COUNTS
-from ..concepts.links import check_measurement
-from ..concepts.sentinels import SENTINEL_INT, raises_exactly
+from ..concepts.links import OF_THREE_COUNTS, check_measurement
+from ..concepts.sentinels import raises_exactly
 from ..concepts.specimens import Specimen
 from ..oracles import runs
 from ..oracles.chi_square import assert_follows
@@ -72,13 +73,9 @@ def worst(epsilon: float, tiny: float) -> tuple[dict[Any, float], dict[Any, floa
 @pytest.mark.parametrize("measure", [MAX, PROFILE, PAIR], ids=repr)
 def test_obligations(measure: tk.Measure) -> None:
     one = tk.make_approximate(run()) if measure == PAIR else run(measure)
-    check_measurement(
-        tk.make_private_selection(one, repetitions=LOGARITHMIC),
-        members=[[3, 1, 2, 5], [0, 0, 5, 1]],
-        non_members=[[0.5], [], [SENTINEL_INT, "a"], None],
-        distances=[1, 2, 5],
-        neighbours=[([3, 1, 2, 0], [4, 1, 3, 0], 1), ([3, 1, 2, 0], [4, 0, 2, 1], 2)],
-    )
+    tables = OF_THREE_COUNTS | {"members": [[3, 1, 2, 5], [0, 0, 5, 1]]}
+    near = [([3, 1, 2, 0], [4, 1, 3, 0], 1), ([3, 1, 2, 0], [4, 0, 2, 1], 2)]
+    check_measurement(tk.make_private_selection(one, repetitions=LOGARITHMIC), **tables, neighbours=near)
 
 
 @pytest.mark.further
@@ -204,10 +201,8 @@ def test_the_shift_of_a_curve_is_the_least_that_its_theorem_asks_for(shape: floa
 
 def test_a_selection_of_the_last_run_alone_has_no_more_than_its_price() -> None:
     """A law close to one run costs close to one run; the smaller the shape, the smaller the price."""
-    prices = [
-        tk.make_private_selection(run(), repetitions=tk.TruncatedNegativeBinomial(shape, 0.01)).map(1)
-        for shape in (-0.9, -0.5, 0, 1, 2)
-    ]
+    numbers = [tk.TruncatedNegativeBinomial(shape, 0.01) for shape in (-0.9, -0.5, 0, 1, 2)]
+    prices = [tk.make_private_selection(run(), repetitions=one).map(1) for one in numbers]
     assert prices == sorted(prices)
     assert 1 < prices[0] < 1.11
     assert all(price < most for price, most in zip(prices[2:], (2, 3, 4), strict=True))
@@ -232,7 +227,7 @@ def test_scores_that_are_no_numbers() -> None:
     for release in ("no pair", (1, 2, 3), ("a", 1), (True, 1), 7):
         wrong = fixed >> (lambda _, release=release: release)
         selection = tk.make_private_selection(wrong, repetitions=many)
-        raises_exactly(tk.errors.ParameterTypeError, lambda s=selection: s([1]), "pairs (score, candidate)")
+        raises_exactly(ParameterTypeError, lambda s=selection: s([1]), "pairs (score, candidate)")
 
 
 def test_the_number_of_runs_is_nowhere() -> None:
@@ -245,14 +240,14 @@ def test_the_number_of_runs_is_nowhere() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "required"),
     [
-        ({"measurement": len}, tk.errors.ParameterTypeError, "measurement must be a measurement"),
-        ({"measurement": run(tk.ZeroConcentratedDivergence())}, tk.errors.ParameterTypeError, "make_zCDP_to_approxDP"),
+        ({"measurement": len}, ParameterTypeError, "measurement must be a measurement"),
+        ({"measurement": run(tk.ZeroConcentratedDivergence())}, ParameterTypeError, "make_zCDP_to_approxDP"),
         (
             {"measurement": COUNTS >> tk.then_above_threshold(MAX, threshold=1, scale=1)},
-            tk.errors.ParameterTypeError,
+            ParameterTypeError,
             "not be interactive",
         ),
-        ({"repetitions": 10}, tk.errors.ParameterTypeError, "Poisson(mean=...)"),
+        ({"repetitions": 10}, ParameterTypeError, "Poisson(mean=...)"),
     ],
     ids=["no measurement", "rho", "interactive", "a number"],
 )
@@ -263,20 +258,16 @@ def test_bad_arguments(arguments: dict[str, Any], error: type[Exception], requir
 
 def test_bad_laws() -> None:
     bad: list[tuple[Any, type[Exception], str]] = [
-        (lambda: tk.TruncatedNegativeBinomial("1", 0.1), tk.errors.ParameterTypeError, "shape must be a number > -1"),
-        (lambda: tk.TruncatedNegativeBinomial(-1, 0.1), tk.errors.ParameterError, "shape must be > -1"),
-        (lambda: tk.TruncatedNegativeBinomial(math.nan, 0.1), tk.errors.ParameterError, "shape must be > -1"),
-        (lambda: tk.TruncatedNegativeBinomial(1e4, 0.1), tk.errors.ParameterError, "less than 1000"),
-        (
-            lambda: tk.TruncatedNegativeBinomial(Fraction(1, 2**5000), 0.1),
-            tk.errors.ParameterError,
-            "differ from 0 by more",
-        ),
-        (lambda: tk.TruncatedNegativeBinomial(1, 0), tk.errors.ParameterError, "strictly between 0 and 1"),
-        (lambda: tk.TruncatedNegativeBinomial(1, 1), tk.errors.ParameterError, "strictly between 0 and 1"),
-        (lambda: tk.Poisson(0), tk.errors.ParameterError, "mean must be > 0"),
-        (lambda: tk.Poisson(10**7), tk.errors.ParameterError, "at most 1000000"),
-        (lambda: tk.Poisson(math.inf), tk.errors.ParameterError, "mean must be finite"),
+        (lambda: tk.TruncatedNegativeBinomial("1", 0.1), ParameterTypeError, "shape must be a number > -1"),
+        (lambda: tk.TruncatedNegativeBinomial(-1, 0.1), ParameterError, "shape must be > -1"),
+        (lambda: tk.TruncatedNegativeBinomial(math.nan, 0.1), ParameterError, "shape must be > -1"),
+        (lambda: tk.TruncatedNegativeBinomial(1e4, 0.1), ParameterError, "less than 1000"),
+        (lambda: tk.TruncatedNegativeBinomial(Fraction(1, 2**5000), 0.1), ParameterError, "differ from 0 by more"),
+        (lambda: tk.TruncatedNegativeBinomial(1, 0), ParameterError, "strictly between 0 and 1"),
+        (lambda: tk.TruncatedNegativeBinomial(1, 1), ParameterError, "strictly between 0 and 1"),
+        (lambda: tk.Poisson(0), ParameterError, "mean must be > 0"),
+        (lambda: tk.Poisson(10**7), ParameterError, "at most 1000000"),
+        (lambda: tk.Poisson(math.inf), ParameterError, "mean must be finite"),
     ]
     for make, error, required in bad:
         raises_exactly(error, make, required)
@@ -289,6 +280,6 @@ def test_what_never_releases_pairs_is_refused_before_a_ledger_pays() -> None:
         lambda: tk.make_private_selection(ranking, repetitions=tk.Poisson(3)),
         lambda: tk.make_select_private_candidate(ranking, stop_probability=0.5, threshold=1),
     ):
-        raises_exactly(tk.errors.ParameterTypeError, build, "pairs (score, candidate), not ndarray")
+        raises_exactly(ParameterTypeError, build, "pairs (score, candidate), not ndarray")
     pairs = ranking >> (lambda release: tuple(release.tolist()))
     assert len(tk.make_private_selection(pairs, repetitions=tk.TruncatedNegativeBinomial(1, 0.5))([9, 1, 5])) == 2

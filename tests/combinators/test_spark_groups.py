@@ -160,9 +160,7 @@ def test_all_groups_are_counted_in_the_jobs_of_one(spark: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_failing_worker_is_told_as_that_of_scores(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_worker_is_reported(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_spark_groups, "FEW", 0)
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\nexit 3\n")

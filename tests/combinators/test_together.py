@@ -98,12 +98,8 @@ def test_what_is_no_selection_from_counts_is_released_alone() -> None:
         *SPACE, *SPACE, function=lambda counts: counts // 2, stability_map=lambda d_in: d_in
     )
     gaps = tk.make_noisy_top_k_with_gaps(*SPACE, MAX, k=2, scale=1)
-    for member in (
-        counted() >> clipped >> choose,
-        counted() >> gaps,
-        vouched(lambda d_in: d_in),
-        tk.make_composition([counted() >> choose]),
-    ):
+    composed = tk.make_composition([counted() >> choose])
+    for member in (counted() >> clipped >> choose, counted() >> gaps, vouched(lambda d_in: d_in), composed):
         assert _together.match_counted_selection(member) is None
         assert _together.plan_group_releases([member] * 2).alone == [0, 1]
 
@@ -113,10 +109,8 @@ def test_releases_at_once_follow_the_law_and_do_not_depend_on_each_other() -> No
     rows = [(0, "a", 1), (1, "b", 0), (2, "b", 0), (3, "c", 1)]
     towns = range(4000)
     choose = counted() >> tk.make_report_noisy_top_k(*SPACE, MAX, k=1, scale=1.5)
-    laws = [
-        choose.distribution(pl.DataFrame(own, schema=["reader", "book"], orient="row"))
-        for own in ([(1, "b"), (2, "b")], [(0, "a"), (3, "c")])
-    ]
+    apart = [(1, "b"), (2, "b")], [(0, "a"), (3, "c")]
+    laws = [choose.distribution(pl.DataFrame(own, schema=["reader", "book"], orient="row")) for own in apart]
     table = frame([(reader + 4 * pair, book, town + 2 * pair) for pair in range(2000) for reader, book, town in rows])
     built = by_town(dict.fromkeys(towns, choose))
     outcomes = [tuple(map(int, one)) for _ in range(5) for one in built(table)]

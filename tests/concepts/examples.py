@@ -46,10 +46,5 @@ def times(
     factor: int, space: tuple[Any, Metric] = COUNTS, stability: Callable[[Any], Any] | None = None
 ) -> Transformation:
     """Multiplies every score."""
-    return make_user_transformation(
-        *space,
-        *space,
-        function=lambda scores: factor * scores,
-        stability_map=stability or (lambda d_in: factor * d_in),
-        parameters={"factor": factor},
-    )
+    functions = {"function": lambda scores: factor * scores, "stability_map": stability or (lambda d_in: factor * d_in)}
+    return make_user_transformation(*space, *space, **functions, parameters={"factor": factor})

@@ -20,7 +20,14 @@ from opendp_topk.spaces.measures import bounds_range
 from opendp_topk.spaces.metrics import L1Distance, LInfDistance, Metric
 
 from .losses import free, number, within
-from .sentinels import leaks, raises_exactly
+from .sentinels import SENTINEL_INT, leaks, raises_exactly
+
+OF_THREE_COUNTS: dict[str, Any] = {
+    "members": [[3, 1, 2], [0, 0, 5]],
+    "non_members": [[0.5], [], [SENTINEL_INT, "a"], None],
+    "distances": [1, 2, 5],
+}
+"""What :func:`check_measurement` asks of a measurement of integer scores."""
 
 NO_DISTANCE = (-1, -0.5, math.nan, "1", None, True, [1], 1j)
 STRANGE_SPACE = VectorDomain(AtomDomain(int, bounds=(3, 4)), size=97), L1Distance()
@@ -65,8 +72,7 @@ def check_measurement(
         assert processed.parameters == measurement.parameters
     for follower in (measurement, copy.copy(measurement)):
         raises_exactly(SpaceError, lambda link=follower: measurement >> link, "can be followed only by")
-    with pytest.raises(TypeError):
-        measurement >> 3
+    raises_exactly(TypeError, lambda: measurement >> 3)
 
 
 def check_transformation(

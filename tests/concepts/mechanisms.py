@@ -67,10 +67,8 @@ def _joint() -> list[Specimen]:
         return lambda x: joint.law(x, 2, Fraction(SCALE), ordered)
 
     ranking, members = (_built(tk.make_joint_top_k, k=2, release=release) for release in ("ranking", "set"))
-    return [
-        Specimen(ranking, LAST, law(True), share=0.4, draws=together),
-        Specimen(members, LAST, law(False), share=0.4),
-    ]
+    ranked = Specimen(ranking, LAST, law(True), share=0.4, draws=together)
+    return [ranked, Specimen(members, LAST, law(False), share=0.4)]
 
 
 def _peeled() -> list[Specimen]:

@@ -21,6 +21,7 @@ from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.measures import MaxDivergence
 from opendp_topk.spaces.metrics import LInfDistance
 from opendp_topk.transformations.user import then_user_transformation
+from tests.concepts.spaces import ZCDP
 
 from ..concepts.examples import COUNTS, geometric_choice, powers, times
 from ..concepts.sentinels import SENTINEL_TEXT, raises_exactly
@@ -197,58 +198,27 @@ def few() -> Measurement:
     return counted(max_items=1) >> tk.then_noisy_histogram(PURE, scale=0.0)
 
 
+def ages() -> tk.Transformation:
+    return (tk.FrameDomain("reader", value="age"), USERS) >> tk.then_count_by_number(bounds=(0, 20))
+
+
 TOP = {"k": 1, "scale": 0.0}
+BEST, FLIP = tk.then_report_noisy_top_k(PURE, **TOP), tk.then_permute_and_flip(PURE, scale=0.0)
+OFTEN = Release(items=["often"])
 NAMED = {
-    "selection": (lambda: counted() >> tk.then_report_noisy_top_k(PURE, **TOP), Release(items=["often"])),
-    "one index": (lambda: counted() >> tk.then_permute_and_flip(PURE, scale=0.0), "often"),
-    "joint": (lambda: counted() >> tk.then_joint_top_k(PURE, **TOP), Release(items=["often"])),
-    "canonical": (lambda: counted() >> tk.then_canonical_top_k(PURE, **TOP), Release(items=["often"])),
-    "converted": (
-        lambda: tk.make_zCDP_to_approxDP(
-            counted() >> tk.then_report_noisy_top_k(tk.ZeroConcentratedDivergence(), **TOP)
-        ),
-        Release(items=["often"]),
-    ),
-    "padded": (
-        lambda: tk.make_padded(counted() >> tk.then_report_noisy_top_k(PURE, **TOP), seconds=0.3),
-        Release(items=["often"]),
-    ),
-    "built before": (
-        lambda: (
-            counted() >> ((counted().output_domain, counted().output_metric) >> tk.then_report_noisy_top_k(PURE, **TOP))
-        ),
-        Release(items=["often"]),
-    ),
-    "built on a plain domain": (
-        lambda: counted() >> (plain() >> tk.then_report_noisy_top_k(PURE, **TOP)),
-        Release(items=["often"]),
-    ),
+    "selection": (lambda: counted() >> BEST, OFTEN),
+    "one index": (lambda: counted() >> FLIP, "often"),
+    "joint": (lambda: counted() >> tk.then_joint_top_k(PURE, **TOP), OFTEN),
+    "canonical": (lambda: counted() >> tk.then_canonical_top_k(PURE, **TOP), OFTEN),
+    "converted": (lambda: tk.make_zCDP_to_approxDP(counted() >> tk.then_report_noisy_top_k(ZCDP, **TOP)), OFTEN),
+    "padded": (lambda: tk.make_padded(counted() >> BEST, seconds=0.3), OFTEN),
+    "built before": (lambda: counted() >> ((counted().output_domain, counted().output_metric) >> BEST), OFTEN),
+    "built on a plain domain": (lambda: counted() >> (plain() >> BEST), OFTEN),
     "largest": (lambda: few() >> tk.largest_counts(1), Release(items=["often"], counts=np.array([39]))),
-    "sums": (
-        lambda: (
-            (VALUED, USERS)
-            >> tk.then_sum_by_item(candidates=BOOKS, bounds=(0, 50))
-            >> tk.then_report_noisy_top_k(PURE, **TOP)
-        ),
-        Release(items=["often"]),
-    ),
-    "median": (lambda: numbers() >> tk.then_permute_and_flip(PURE, scale=0.0), 7),
-    "quantiles": (
-        lambda: (
-            (tk.FrameDomain("reader", value="age"), USERS)
-            >> tk.then_count_by_number(bounds=(0, 20))
-            >> tk.then_quantiles(PURE, quantiles=[Fraction(1, 2)], scale=0.0)
-        ),
-        Release(items=[7]),
-    ),
-    "caps": (
-        lambda: (
-            (READERS, USERS)
-            >> tk.then_cap_scores(caps=[5, 1], share=Fraction(9, 10))
-            >> tk.then_permute_and_flip(PURE, scale=0.0)
-        ),
-        5,
-    ),
+    "sums": (lambda: (VALUED, USERS) >> tk.then_sum_by_item(candidates=BOOKS, bounds=(0, 50)) >> BEST, OFTEN),
+    "median": (lambda: numbers() >> FLIP, 7),
+    "quantiles": (lambda: ages() >> tk.then_quantiles(PURE, quantiles=[Fraction(1, 2)], scale=0.0), Release(items=[7])),
+    "caps": (lambda: (READERS, USERS) >> tk.then_cap_scores(caps=[5, 1], share=Fraction(9, 10)) >> FLIP, 5),
 }
 
 

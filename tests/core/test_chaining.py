@@ -18,15 +18,7 @@ import opendp_topk as tk
 from opendp_topk.core.claims import proved_by
 from opendp_topk.core.measurement import Measurement
 from opendp_topk.core.transformation import Transformation
-from opendp_topk.errors import (
-    CapacityError,
-    DataError,
-    DataTypeError,
-    NotDeclaredError,
-    ParameterError,
-    ParameterTypeError,
-    SpaceError,
-)
+from opendp_topk.errors import DataTypeError, NotDeclaredError, ParameterError, ParameterTypeError, SpaceError
 from opendp_topk.measurements.report_noisy_top_k import then_report_noisy_top_k
 from opendp_topk.measurements.user import make_user_measurement, then_user_measurement
 from opendp_topk.proof import Proof
@@ -163,13 +155,9 @@ def test_what_is_no_function_or_knows_what_precedes_it_is_left_to_python() -> No
 
 def test_partials_are_values_with_useful_errors() -> None:
     options: dict[str, Any] = {"function": len, "privacy_map": float}
-    check_value(
-        lambda: then_user_measurement(MaxDivergence(), **options),
-        [
-            then_user_measurement(MaxDivergence(), function=len, privacy_map=int),
-            then_user_transformation(*COUNTS, function=len, stability_map=float),
-        ],
-    )
+    others = [then_user_measurement(MaxDivergence(), function=len, privacy_map=int)]
+    others += [then_user_transformation(*COUNTS, function=len, stability_map=float)]
+    check_value(lambda: then_user_measurement(MaxDivergence(), **options), others)
     partial = then_user_measurement(MaxDivergence(), **options)
     assert repr(partial).startswith("then_user_measurement(MaxDivergence(), function=")
     raises_exactly(SpaceError, lambda: 3 >> partial, "(domain, metric)")
@@ -205,7 +193,7 @@ def test_data_that_leave_an_inner_domain_are_refused_without_a_word_about_them()
     chain = to_bounded >> geometric_choice(bounded)
     assert chain([1, 2]) == 1
     for call in (chain, chain.distribution, (to_bounded >> times(1, bounded)).invoke):
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(tk.errors.DataError) as caught:
             call([1, SENTINEL_INT])
         raises_exactly(type(caught.value), lambda call=call: call([1, SENTINEL_INT]), "bounds")
 
@@ -255,7 +243,7 @@ def test_outcomes_are_plain_and_hashable(then: Any, outcome: Any) -> None:
 
 def test_a_release_that_cannot_be_hashed_has_no_distribution() -> None:
     chain = geometric_choice() >> (lambda index: {SENTINEL_INT: index})
-    raises_exactly(CapacityError, lambda: chain.distribution([0, 1]), "hashable", "dict")
+    raises_exactly(tk.errors.CapacityError, lambda: chain.distribution([0, 1]), "hashable", "dict")
 
 
 def test_maps_are_never_rounded_down_along_a_chain() -> None:
@@ -280,22 +268,15 @@ def test_a_map_is_evaluated_once_for_a_distance_of_a_type() -> None:
     link = make_user_measurement(*FLOATS, MaxDivergence(), function=lambda x: 0, privacy_map=third)
     above = math.nextafter(1 / 3, 1)
     for _ in range(3):
-        assert (link.map(ONE), link.exact_map(ONE), link.map(1.0), link.exact_map(1.0)) == (
-            above,
-            Fraction(1, 3),
-            0.25,
-            Fraction(1, 4),
-        )
+        assert (link.map(ONE), link.exact_map(ONE)) == (above, Fraction(1, 3))
+        assert (link.map(1.0), link.exact_map(1.0)) == (0.25, Fraction(1, 4))
     assert [(type(d_in), d_in) for d_in in asked] == [(Fraction, 1), (float, 1.0)]
     for _ in range(2):
-        with pytest.raises(ValueError, match="seven"):
-            link.map(7)
+        raises_exactly(ValueError, lambda: link.map(7), "seven")
     assert asked.count(7) == 2, "an error is not kept"
     assert replace(link, privacy_map=lambda d_in: 2 * d_in).map(1) == 2.0
-    assert replace(link, output_measure=Approximate(MaxDivergence()), privacy_map=lambda d_in: (d_in, 0)).map(1) == (
-        1.0,
-        0.0,
-    )
+    relaxed = replace(link, output_measure=Approximate(MaxDivergence()), privacy_map=lambda d_in: (d_in, 0))
+    assert relaxed.map(1) == (1.0, 0.0)
 
 
 # What later queries of an interactive measurement hold
@@ -335,10 +316,8 @@ def test_a_chain_states_no_unit_that_its_queries_do_not_keep() -> None:
     raises_exactly(SpaceError, lambda: table >> converted, "more data")
     odometer = space >> tk.then_fully_adaptive_composition(rho)
     rows = pl.DataFrame({"reader": [1], "book": ["a"]})
-    for talk in (
-        space >> tk.then_adaptive_composition(rho, d_in=1, d_mids=[1]),
-        tk.make_privacy_filter(odometer, d_in=1, d_out=1),
-    ):
+    composed = space >> tk.then_adaptive_composition(rho, d_in=1, d_mids=[1])
+    for talk in (composed, tk.make_privacy_filter(odometer, d_in=1, d_out=1)):
         raises_exactly(SpaceError, lambda talk=talk: (table >> talk)(rows)(space >> weekly), "more data")
     raises_exactly(SpaceError, lambda: odometer([1, 0])(space >> weekly), "more data")
     raises_exactly(SpaceError, lambda: tk.make_composition([space >> weekly]), "more data")
@@ -353,14 +332,13 @@ def test_the_given_map_is_asked_at_distances_alone(asked: Any) -> None:
     top = counted >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
     for ask in (counted.stability_map, top.privacy_map, replace(top, interactive=True).privacy_map):
         assert ask(1) > 0
-        with pytest.raises(tk.errors.ParameterError, match="d_in"):
+        with pytest.raises(ParameterError, match="d_in"):
             ask(asked)
     scores = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance()
     moved = tk.make_report_noisy_top_k(*scores, tk.MaxDivergence(), k=1, scale=2.0)
     again = replace(moved, input_domain=top.input_domain, input_metric=top.input_metric)
     assert moved.privacy_map(1.5) == again.privacy_map(1)
-    with pytest.raises(tk.errors.ParameterError, match="counts users"):
-        again.privacy_map(1.5)
+    raises_exactly(ParameterError, lambda: again.privacy_map(1.5), "counts users")
 
 
 # What a measurement declares of its steps: along a chain, on other measures, and before a function of the release.
@@ -379,7 +357,6 @@ def test_steps_after_a_transformation_have_the_range_at_its_outputs() -> None:
     twice = tk.make_user_transformation(*SPACE, *SPACE, function=dict, stability_map=lambda d_in: 2 * d_in)
     query, plain = (twice >> best(3)).declared.steps, best(3).declared.steps
     assert query is not None
-    assert plain is not None
     assert (query.most, query.width(1), query.delta(1)) == (3, Fraction(1, 2), plain.delta(2))
     queryable = tk.make_fully_adaptive_composition(*SPACE, MAX)(TABLE)
     assert queryable(twice >> best(3)).items == ("a", "b")
@@ -394,26 +371,21 @@ def test_a_function_of_the_release_shows_no_steps() -> None:
 
 
 def test_another_measure_keeps_them() -> None:
-    converted = tk.make_zCDP_to_approxDP(
-        tk.make_unknown_domain_top_k(
-            *SPACE, tk.Approximate(tk.ZeroConcentratedDivergence()), k=2, scale=4.0, limit=10, delta=1e-6
-        )
-    )
-    assert converted.declared.steps is not None
+    measure = tk.Approximate(tk.ZeroConcentratedDivergence())
+    found = tk.make_unknown_domain_top_k(*SPACE, measure, k=2, scale=4.0, limit=10, delta=1e-6)
+    converted = tk.make_zCDP_to_approxDP(found)
     assert converted.declared.steps.width(3) == Fraction(3, 4)
 
 
 def test_without_noise_the_range_is_infinite_and_without_distance_nothing_is_lost() -> None:
     steps = best(2, scale=0.0).declared.steps
-    assert steps is not None
     assert steps.width(1) == math.inf
     kept = best(2).declared.steps
-    assert kept is not None
     assert (kept.width(0), kept.delta(0)) == (0, 0)
     queryable = tk.make_fully_adaptive_composition(*SPACE, MAX)(TABLE)
     queryable(best(2, scale=0.0))
     assert queryable.privacy_loss(1) == (math.inf, 1.0)
-    raises_exactly(tk.errors.ParameterError, lambda: queryable.privacy_loss(-1), "d_in")
+    raises_exactly(ParameterError, lambda: queryable.privacy_loss(-1), "d_in")
 
 
 # Transformations that draw: the mark is handed on, and what may follow them.
@@ -443,7 +415,7 @@ def test_ranges_are_refused() -> None:
     ranges = COUNTS >> tk.then_report_noisy_top_k(tk.RangeDivergence(), k=1, scale=2.0)
     for measurement in (ranges, tk.make_approximate(ranges)):
         assert (times(2) >> measurement).map(1) is not None
-        raises_exactly(tk.errors.SpaceError, lambda one=measurement: drawn() >> one, "randomised", "MaxDivergence()")
+        raises_exactly(SpaceError, lambda one=measurement: drawn() >> one, "randomised", "MaxDivergence()")
 
 
 # What may follow a release: refused while the chain is built, before a ledger could have paid for a release.
@@ -493,24 +465,22 @@ def test_only_what_takes_a_release_may_follow_it(name: str) -> None:
                 with unwaited():
                     (made_first >> function)(value)
             else:
-                raises_exactly(
-                    tk.errors.SpaceError, lambda m=made_first, f=function: m >> f, "must follow a measurement"
-                )
+                raises_exactly(SpaceError, lambda m=made_first, f=function: m >> f, "must follow a measurement")
 
 
 def test_what_follows_a_post_processor_is_what_takes_its_releases() -> None:
     counts = FIRST["histogram"][0] >> AFTER["best"]
     assert (counts >> AFTER["add"])(VECTOR).indices.size == 2
     for first, then in ((counts, "best"), (FIRST["ranking"][0] >> AFTER["items"], "items"), (counts, "from")):
-        raises_exactly(tk.errors.SpaceError, lambda first=first, then=then: first >> AFTER[then], "must follow")
+        raises_exactly(SpaceError, lambda first=first, then=then: first >> AFTER[then], "must follow")
     gaps = FIRST["gaps"][0] >> AFTER["items"]
-    raises_exactly(tk.errors.SpaceError, lambda: gaps >> AFTER["add"], "field counts")
+    raises_exactly(SpaceError, lambda: gaps >> AFTER["add"], "field counts")
 
 
 def test_as_many_counts_as_are_asked_for() -> None:
     for first in (FIRST["histogram"][0], SAME >> FIRST["histogram"][0]):
-        raises_exactly(tk.errors.SpaceError, lambda first=first: first >> tk.largest_counts(4), "at least k (4)")
-        raises_exactly(tk.errors.SpaceError, lambda first=first: first >> tk.counts_from(1, TREES[:2]), "as many as")
+        raises_exactly(SpaceError, lambda first=first: first >> tk.largest_counts(4), "at least k (4)")
+        raises_exactly(SpaceError, lambda first=first: first >> tk.counts_from(1, TREES[:2]), "as many as")
 
 
 def test_a_function_of_the_caller_may_follow_and_be_followed() -> None:

@@ -15,13 +15,11 @@ import opendp_topk as tk
 from tests.concepts.links import check_constructor, check_measurement, check_transformation
 from tests.concepts.mechanisms import MECHANISMS
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+from tests.concepts.spaces import PROFILE, RANGE
 from tests.concepts.tried import specimens_of
 
 PURE, CONCENTRATED = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
-MEASURES = (
-    *(PURE, tk.RangeDivergence(), CONCENTRATED, tk.PrivacyProfile()),
-    *(tk.Approximate(PURE), tk.Approximate(CONCENTRATED)),
-)
+MEASURES = (*(PURE, RANGE, CONCENTRATED, PROFILE), *(tk.Approximate(PURE), tk.Approximate(CONCENTRATED)))
 ELSEWHERE = ("make_above_threshold", "make_drop_groups", "make_fully_adaptive_composition", "make_padded")
 """Its law is large; its table has nulls, which differ from themselves; it has no map; it waits."""
 NAMES = [name for name in tk.__all__ if name.startswith("make_") and name not in {*MECHANISMS, *ELSEWHERE}]
@@ -58,13 +56,9 @@ def test_obligations(name: str) -> None:
         assert every
         for link in every:
             if isinstance(link, tk.Measurement):
-                check_measurement(
-                    link,
-                    members=specimen.pair,
-                    non_members=NO_MEMBERS,
-                    distances=[1] if link.output_measure == MEASURES[3] else [1, 2, 3],
-                    free_at_zero=name not in NOT_FREE_AT_ZERO,
-                )
+                distances = [1] if link.output_measure == MEASURES[3] else [1, 2, 3]
+                tables = {"members": specimen.pair, "non_members": NO_MEMBERS, "distances": distances}
+                check_measurement(link, **tables, free_at_zero=name not in NOT_FREE_AT_ZERO)
             elif isinstance(link, tk.Transformation) and not link.randomized:
                 check_transformation(link, members=specimen.pair, non_members=NO_MEMBERS, distances=[1, 2, 3])
 

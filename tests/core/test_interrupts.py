@@ -63,9 +63,7 @@ def _stopped(handler: Handler, call: Callable[[], Any], when: int) -> bool:
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_wherever_a_release_or_a_map_is_stopped_the_exception_of_the_handler_comes_out(
-    name: str, handler: Handler
-) -> None:
+def test_wherever_a_release_or_map_is_stopped_the_handlers_exception_comes_out(name: str, handler: Handler) -> None:
     for specimen in specimens_of(name)[:2]:
         measurement, value = specimen.released, specimen.pair[0]
         stopped_everywhere(handler, lambda: measurement(value))  # noqa: B023

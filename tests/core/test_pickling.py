@@ -156,19 +156,11 @@ def test_a_pool_releases(method: str) -> None:
 
 
 def test_values_are_pickled() -> None:
-    noises = [
-        tk.noise.Gumbel(),
-        tk.noise.Exponential(),
-        tk.noise.HalfLogistic(),
-        tk.noise.Laplace(),
-        tk.noise.Logistic(),
-        lomax(),
-    ]
+    names = "Gumbel", "Exponential", "HalfLogistic", "Laplace", "Logistic"
+    noises = [*(getattr(tk.noise, name)() for name in names), lomax()]
     values = [*noises, *COUNTS, *FLOATS, *ROWS, *GROUPS, MAX, RANGE, ZCDP, tk.Approximate(ZCDP), tk.PrivacyProfile()]
-    values += [
-        tk.audit.Proof("core/chaining", (tk.audit.Proof(None, assumption="a"),)),
-        tk.index_candidates(["a", "b"]),
-    ]
+    values.append(tk.audit.Proof("core/chaining", (tk.audit.Proof(None, assumption="a"),)))
+    values.append(tk.index_candidates(["a", "b"]))
     values += [tk.then_laplace(MAX, scale=1), tk.then_user_measurement(MAX, function=first, privacy_map=linear)]
     for value in values:
         after = pickle.loads(pickle.dumps(value))
@@ -185,13 +177,8 @@ def test_a_library_with_other_claims_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_digest_covers_sources_and_proofs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package, proofs = tmp_path / "opendp_topk", tmp_path / "proofs"
-    files = [
-        package / "core/a.py",
-        package / "b.py",
-        package / "apps/audit/c.py",
-        package / "apps/cli/d.py",
-        proofs / "core/e.tex",
-    ]
+    modules = "core/a.py", "b.py", "apps/audit/c.py", "apps/cli/d.py"
+    files = [*(package / name for name in modules), proofs / "core/e.tex"]
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("x")
@@ -312,8 +299,7 @@ def test_as_deep_as_is_allowed_all_is_answered(step: Callable[[tk.Measurement], 
 @pytest.mark.parametrize("step", [nested, chained])
 @pytest.mark.parametrize("times", [64, 200, 490])
 def test_deeper_is_refused_when_it_is_built(step: Callable[[tk.Measurement], tk.Measurement], times: int) -> None:
-    with pytest.raises(tk.errors.CapacityError, match="nested or chained at most 64 times"):
-        deep(step, times)
+    raises_exactly(tk.errors.CapacityError, lambda: deep(step, times), "nested or chained at most 64 times")
 
 
 @pytest.mark.parametrize("function", [operator.itemgetter(0), functools.partial(same), functools.partial(int, base=10)])

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import typing
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -47,12 +48,8 @@ def test_an_unknown_keyword_is_named_before_what_is_missing(name: str) -> None:
         ([2, 1.0], {}, "too many positional arguments"),
         ([], {"k": 2, "scale": 1.0, "negate": True}, "(did you mean 'optimize'?)"),
     ]:
-        raises_exactly(
-            tk.errors.ParameterTypeError,
-            lambda more=positional, options=options: getattr(tk, name)(*given, *more, **options),
-            f"{name}: ",
-            *fragments,
-        )
+        call = partial(getattr(tk, name), *given, *positional, **options)
+        raises_exactly(tk.errors.ParameterTypeError, call, f"{name}: ", *fragments)
 
 
 @pytest.mark.parametrize("name", [name for name in tk.__all__ if name.startswith(("make_", "then_"))])
@@ -60,11 +57,8 @@ def test_an_unknown_keyword_is_named_before_what_is_missing(name: str) -> None:
 def test_every_constructor_names_an_unknown_keyword(name: str) -> None:
     made = (VECTORS, SCORES) >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=1.0)
     first = [made] if name in dir(conversions) else []
-    raises_exactly(
-        tk.errors.ParameterTypeError,
-        lambda: getattr(tk, name)(*first, zzz=0),
-        f"{name}: there is no argument 'zzz'; its signature is {name}(",
-    )
+    said = f"{name}: there is no argument 'zzz'; its signature is {name}("
+    raises_exactly(tk.errors.ParameterTypeError, lambda: getattr(tk, name)(*first, zzz=0), said)
 
 
 def test_type_hints_of_public_names_can_be_read() -> None:

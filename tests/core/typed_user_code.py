@@ -3,8 +3,6 @@
 ``test_typing.py`` holds ``mypy --strict`` against it; nobody imports it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import opendp_topk as tk

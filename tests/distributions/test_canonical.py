@@ -19,6 +19,7 @@ from opendp_topk.sampling.distributions import quadrature as arrivals
 from opendp_topk.sampling.distributions.events import EVENTS, event_ranks
 from opendp_topk.sampling.distributions.quadrature import LateCandidates
 from opendp_topk.sampling.noises import Exponential, Gumbel
+from tests.concepts.mechanisms import NOISES as ALL_NOISES
 from tests.oracles import canonical as laws
 from tests.oracles import success as integrals
 from tests.samplers.test_subsets import SHAPES
@@ -312,15 +313,6 @@ def test_a_value_is_moved_outward_by_its_roundings(monkeypatch: pytest.MonkeyPat
 # Arrival times of the five noises: values, moduli on discs, and crowds, against mpmath.
 
 
-ALL_NOISES = [
-    tk.noise.Gumbel(),
-    tk.noise.Exponential(),
-    tk.noise.HalfLogistic(),
-    tk.noise.Laplace(),
-    tk.noise.Logistic(),
-]
-
-
 def arrival_law(name: str, z: Any, before: bool) -> tuple[Any, Any, Any]:
     """(G, q, rate) as functions of a real or complex z, on the side of the kink that is asked for."""
     one = mpmath.mpf(1)
@@ -352,12 +344,8 @@ def test_bounds_at_points(noise: Any) -> None:
     with mpmath.workdps(60):
         for i, x in enumerate(z.tolist()):
             true = arrival_law(noise.name, mpmath.mpf(x), x <= 1)
-            for low, p, high in zip(
-                (lower.arrived[i], lower.waiting[i], lower.rate[i]),
-                true,
-                (upper.arrived[i], upper.waiting[i], upper.rate[i]),
-                strict=True,
-            ):
+            ends = [(one.arrived[i], one.waiting[i], one.rate[i]) for one in (lower, upper)]
+            for low, p, high in zip(ends[0], true, ends[1], strict=True):
                 assert 0 <= low <= p <= high <= p + 2.0**-44
 
 

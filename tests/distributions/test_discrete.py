@@ -12,6 +12,7 @@ import pytest
 from opendp_topk.errors import ParameterError
 from opendp_topk.sampling.distributions.discrete import largest_fall, largest_noise, largest_range
 from opendp_topk.sampling.distributions.joint import score_deficits
+from tests.concepts.sentinels import raises_exactly
 from tests.samplers.adversaries import canonical
 
 from ..oracles.discrete import masses
@@ -76,14 +77,12 @@ def test_bad_arguments(scale: int, k: int, alpha: float) -> None:
 
 @pytest.mark.parametrize("alpha", [0, 1, 2])
 def test_no_fall_with_certainty(alpha: int) -> None:
-    with pytest.raises(ParameterError, match="largest_noise requires"):
-        largest_fall(Fraction(1), alpha, gaussian=True)
+    raises_exactly(ParameterError, lambda: largest_fall(Fraction(1), alpha, gaussian=True), "largest_noise requires")
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
 def test_no_fall_of_negative_scale(alpha: float) -> None:
-    with pytest.raises(ParameterError, match="largest_noise requires"):
-        largest_fall(Fraction(-1), alpha, gaussian=True)
+    raises_exactly(ParameterError, lambda: largest_fall(Fraction(-1), alpha, gaussian=True), "largest_noise requires")
 
 
 @pytest.mark.slow

@@ -58,10 +58,8 @@ def found(noise: Any, k: int, limit: int, scale: float, threshold: float) -> Any
 def test_success_is_that_of_the_law_by_its_definition(noise: Any) -> None:
     """Counts of four keys, with ties across the limit, and stop symbols that lead keys which must win."""
     for k, limit, threshold in ((1, 3, 1.0), (2, 2, 1.0), (2, 3, 4.0)):
-        setting, measurement = (
-            unlisted.Setting(noise.name, k, limit, 2.0, threshold),
-            found(noise, k, limit, 2, threshold),
-        )
+        setting = unlisted.Setting(noise.name, k, limit, 2.0, threshold)
+        measurement = found(noise, k, limit, 2, threshold)
         for h in itertools.combinations_with_replacement((3, 1, 0), 4):
             counts = {i: n for i, n in enumerate(h) if n}
             for event, sure, reach in (("exact", k, k), ("great", 1, k), ("good", 1, 3 * k // 2)):

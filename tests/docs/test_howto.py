@@ -39,15 +39,9 @@ def printed(page: str, folder: Path) -> str:
                 exec(compile(code, page, "exec"), names)
             found += out.getvalue()
             continue
-        done = subprocess.run(
-            ["sh", "-ec", code],
-            cwd=room,
-            env=os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+        options: Any = {"capture_output": True, "text": True, "check": False, "timeout": 300}
+        done = subprocess.run(["sh", "-ec", code], cwd=room, env=environment, **options)
         assert done.returncode == 0, f"{code}\n{done.stderr}"
         found += done.stdout
     return found

@@ -1,7 +1,5 @@
 """Notebooks run from the first cell to the last in an empty folder, and print what they show."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import gmpy2
@@ -73,9 +74,7 @@ ACCEPTED: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.quick
 @pytest.mark.parametrize(("check", "values", "error", "words"), REFUSED)
-def test_a_check_names_what_it_requires(
-    check: str, values: tuple[Any, ...], error: type[Exception], words: str
-) -> None:
+def test_a_check_says_what_it_requires(check: str, values: tuple[Any, ...], error: type[Exception], words: str) -> None:
     for value in values:
         raises_exactly(error, partial(CHECKS[check], value), words)
 
@@ -119,3 +118,19 @@ def test_the_longest_numbers_have_14000_bits() -> None:
     for number in (longest + 1, Fraction(longest + 1, 7), Fraction(3, longest + 2)):
         for check in ("scale", "distance"):
             raises_exactly(ParameterError, partial(CHECKS[check], number), "at most 14000 bits")
+
+
+def test_parameters_are_a_dictionary_of_their_own() -> None:
+    given = {"a": 1}
+    found = checks.parameters_dictionary(MappingProxyType(given))
+    given["b"] = 2
+    assert (type(found), found) == (dict, {"a": 1})
+    raises_exactly(ParameterTypeError, lambda: checks.parameters_dictionary([("a", 1)]), "parameters must be a mapping")
+
+
+def test_a_function_without_a_name_is_found_in_a_mapping() -> None:
+    checks.require_names({"law": [math.log, partial(math.log, 2)]})
+    for nameless in (lambda: 0, partial(lambda base: base, 2), partial(math.log, base=lambda: 0)):
+        raises_exactly(
+            ParameterTypeError, lambda one=nameless: checks.require_names({"law": [one]}), "functions by name"
+        )

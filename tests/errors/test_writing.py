@@ -15,6 +15,7 @@ import pytest
 from opendp_topk.apps.cli.output import RecordDestination
 from opendp_topk.errors import files as writing
 from opendp_topk.errors.files import DraftFile, write_atomically
+from tests.concepts.sentinels import raises_exactly
 
 POSIX = pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="the system has no links that are not followed")
 
@@ -34,8 +35,9 @@ def test_a_file_is_made_by_the_umask_and_leaves_nothing_else(tmp_path: Path) -> 
 def test_a_file_is_replaced_only_if_that_is_said(tmp_path: Path) -> None:
     place = tmp_path / "a"
     place.write_bytes(b"old")
-    with pytest.raises(FileExistsError):
-        write_atomically(place, b"new")
+    raises_exactly(FileExistsError, lambda: write_atomically(place, b"new"))
+    with DraftFile(place) as draft, pytest.raises(FileExistsError):
+        draft.publish()
     assert place.read_bytes() == b"old"
     write_atomically(place, b"new", replace=True)
     assert (place.read_bytes(), os.listdir(tmp_path)) == (b"new", ["a"])
@@ -47,28 +49,25 @@ def test_a_failure_leaves_nothing(tmp_path: Path, replace: bool, monkeypatch: py
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        write_atomically(tmp_path / "a", b"text", replace=replace)
+    raises_exactly(OSError, lambda: write_atomically(tmp_path / "a", b"text", replace=replace), "No space")
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_system_without_links_gets_the_file_too_and_still_replaces_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_links_the_file_is_written_and_none_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unsupported(*_: Any, **__: Any) -> None:
         raise OSError(errno.EOPNOTSUPP, "no hard links here")
 
+    flushed: list[int] = []
     monkeypatch.setattr(os, "link", unsupported)
+    monkeypatch.setattr(os, "fsync", lambda handle: flushed.append(os.fstat(handle).st_size))
     write_atomically(tmp_path / "a", b"text")
-    with pytest.raises(FileExistsError):
-        write_atomically(tmp_path / "a", b"other")
+    assert flushed == [4, 4], "the draft and the copy, whole"
+    raises_exactly(FileExistsError, lambda: write_atomically(tmp_path / "a", b"other"))
     assert ((tmp_path / "a").read_bytes(), os.listdir(tmp_path)) == (b"text", ["a"])
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "no space"), KeyboardInterrupt()])
-def test_a_copy_that_fails_leaves_no_part_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
-) -> None:
+def test_a_failed_copy_leaves_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def unsupported(*_: Any, **__: Any) -> None:
         raise OSError(errno.EOPNOTSUPP, "no hard links here")
 
@@ -79,9 +78,10 @@ def test_a_copy_that_fails_leaves_no_part_of_the_file(
     monkeypatch.setattr(os, "link", unsupported)
     with monkeypatch.context() as full:
         full.setattr(shutil, "copyfileobj", fails)
-        with pytest.raises(type(error)):
-            write_atomically(tmp_path / "a", b"text")
-    assert os.listdir(tmp_path) == []
+        raises_exactly(type(error), lambda: write_atomically(tmp_path / "a", b"text"))
+        assert os.listdir(tmp_path) == []
+        full.setattr(Path, "unlink", unsupported)
+        raises_exactly(type(error), lambda: write_atomically(tmp_path / "b", b"text"))
     write_atomically(tmp_path / "a", b"text")
     assert (tmp_path / "a").read_bytes() == b"text"
 
@@ -152,8 +152,7 @@ def test_a_link_that_has_the_name_of_the_file_is_replaced_and_not_followed(tmp_p
     victim, place = tmp_path / "victim", tmp_path / "a"
     victim.write_bytes(b"precious")
     place.symlink_to(victim)
-    with pytest.raises(FileExistsError):
-        write_atomically(place, b"text")
+    raises_exactly(FileExistsError, lambda: write_atomically(place, b"text"))
     write_atomically(place, b"text", replace=True)
     assert (victim.read_bytes(), place.is_symlink(), place.read_bytes()) == (b"precious", False, b"text")
 
@@ -167,8 +166,7 @@ def test_a_folder_that_is_exchanged_meanwhile_gets_nothing(tmp_path: Path) -> No
         draft.write_content(b"text")
         folder.rename(tmp_path / "moved")
         folder.symlink_to(other)
-        with pytest.raises(FileNotFoundError):
-            draft.publish()
+        raises_exactly(FileNotFoundError, draft.publish)
     assert os.listdir(other) == []
 
 
@@ -225,9 +223,7 @@ def test_an_interrupt_leaves_no_draft_at_any_line(tmp_path: Path, kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["draft", "record"])
-def test_an_interrupt_leaves_no_draft_between_two_calls(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_between_calls_leaves_no_draft(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file exists, and its name is not known to anybody yet."""
 
     def pressed(*_: Any) -> Any:

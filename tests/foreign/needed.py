@@ -1,7 +1,5 @@
 """Packages of others that are installed in an environment of their own."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from typing import Any

@@ -3,8 +3,6 @@
 All have Gumbel or exponential noise of scale 1, which at d_in = 1 of LInfDistance() is a range distance of 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@
 its exact law where it is one choice; others are drawn. It needs the extras ``foreign`` and ``cli``.
 """
 
-from __future__ import annotations
-
 import datetime
 import inspect
 import math

@@ -1,7 +1,5 @@
 """The code of other libraries on the page for their users runs as it is printed there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Composed curves between the optimistic and pessimistic estimates of dp-accounting: mixed compositions, and prices."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

@@ -4,8 +4,6 @@ OpenDP draws from the operating system, so a run has no seed: all the tests here
 probability at most 1e-9, at 1e-12 for each of at most 1000 estimates.
 """
 
-from __future__ import annotations
-
 import pytest
 
 import opendp_topk as tk

@@ -3,8 +3,6 @@
 Each project is run as its users would, by a pytest of its own.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

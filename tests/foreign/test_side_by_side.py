@@ -3,42 +3,22 @@
 Errors are drawn 800 times, and a mean is off by more than five standard errors with a probability of about 10^-6.
 """
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 
 import pytest
 
+from . import side_by_side
 from .needed import Needed
-from .side_by_side import (
-    AGES,
-    BOUNDS,
-    DISTINCT,
-    EPSILONS,
-    HALF,
-    JOBS,
-    PAGE,
-    WAYS,
-    Draw,
-    by_hand,
-    candidate_price,
-    diffprivlib,
-    drawn,
-    exact,
-    off,
-    opendp,
-    threshold_distance,
-    unequal,
-)
+from .side_by_side import AGES, BOUNDS, DISTINCT, EPSILONS, HALF, JOBS, diffprivlib, drawn, exact, off, opendp, unequal
 
 dp, tools = Needed("opendp.prelude"), Needed("diffprivlib.tools")
 pytestmark = pytest.mark.foreign
 SURELY, DRAWS = 5, 800
-TEXT = PAGE.read_text("utf-8")
+TEXT = side_by_side.PAGE.read_text("utf-8")
 
 
-def bounds(data: list[int], draw: Draw) -> tuple[float, float]:
+def bounds(data: list[int], draw: side_by_side.Draw) -> tuple[float, float]:
     mean, error = drawn(data, HALF, draw, DRAWS)
     return mean - SURELY * error, mean + SURELY * error
 
@@ -56,7 +36,7 @@ def test_a_median_by_other_ways_has_more(epsilon: float) -> None:
     assert tools.quantile([5], 0.5, epsilon=1.0, bounds=(5, 6)) >= 5
     own = {"distinct": exact(DISTINCT, *HALF, epsilon), "ages": exact(AGES, *HALF, epsilon)}
     for data, known in ((DISTINCT, own["distinct"]), (AGES, own["ages"])):
-        for way in (diffprivlib, by_hand):
+        for way in (diffprivlib, side_by_side.by_hand):
             assert bounds(data, way(data, HALF, epsilon))[0] > 1.1 * known, way.__name__
 
 
@@ -69,13 +49,13 @@ def test_which_score_is_nearer_depends_on_the_numbers() -> None:
 @pytest.mark.parametrize("stop", [0.01, 0.1, 0.5])
 def test_a_candidate_costs_less_than_two_epsilon(stop: float) -> None:
     assert dp.max_divergence() is not None
-    found = candidate_price(1.0, stop)
+    found = side_by_side.candidate_price(1.0, stop)
     assert found["OpenDP"] == 2.0 > found["opendp_topk"]
     assert stop != 0.1 or f"{found['opendp_topk']:.3f} at epsilon 1 and probability 0.1." in TEXT
 
 
 def test_distances_from_a_threshold() -> None:
-    found = threshold_distance(0.5, 0.05)
+    found = side_by_side.threshold_distance(0.5, 0.05)
     assert f"{found['NumPy, by hand'] / 2:.1f} / epsilon away" in TEXT
     assert f"on both, the distance is {found['opendp_topk'] / 2:.1f} / epsilon." in TEXT
 
@@ -83,7 +63,7 @@ def test_distances_from_a_threshold() -> None:
 def test_the_page_has_all_jobs_and_the_exact_errors() -> None:
     table = TEXT.partition("<!-- side by side -->")[2].partition("<!-- end -->")[0]
     found = re.findall(r"^\| (.+?) \| (.+?) \| \d+ \| (.+?) \| (.+?) \| [\d.]+ \|$", table, re.MULTILINE)
-    assert [one[:2] for one in found] == [(job, way) for job in JOBS for way in WAYS]
+    assert [one[:2] for one in found] == [(job, way) for job in JOBS for way in side_by_side.WAYS]
     for job, way, *errors in found:
         data, shares = JOBS[job]
         if way == "opendp_topk" and len(shares) == 1:

@@ -1,7 +1,5 @@
 """The tutorial on tuning, done from the first line to the last, and its figures by tries in NumPy alone."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io

@@ -1,7 +1,5 @@
 """``python -m tests.golden``: hold the library against the golden cases, or record them anew."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """A case: a name, and how its value is computed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -4,8 +4,6 @@ All randomness of the library comes from one class. Here its methods read a stre
 alone, the same on every machine. What is drawn in another order, or in other pieces, gives another release.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the rooms have in common: measures, metrics, distances, and every selection at small sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any

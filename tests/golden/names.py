@@ -4,8 +4,6 @@ Cases are written, and named, with the names that stand on the left. The right s
 now; what is not listed has one name on both sides. So a renamed function changes no case but that of its signature.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

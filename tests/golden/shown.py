@@ -5,8 +5,6 @@ is a digest with the first entries. What went through the platform's exponential
 differ between machines, is wrapped in :class:`Rough` and has ten digits.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import inspect

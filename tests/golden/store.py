@@ -1,7 +1,5 @@
 """Where cases are kept: a file for each room, sorted, one case a line; and beside them why they were ever changed."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The golden cases hold; and what tells that they do not would tell."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -118,9 +116,7 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return values
 
 
-def test_what_changed_is_told_and_recorded_with_a_reason_alone(
-    room: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_changes_are_told_and_recorded_with_a_reason(room: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--check"]) == 1
     assert "new: a map" in capsys.readouterr().out
     assert command.main(["--write"]) == 0
@@ -150,12 +146,8 @@ def test_two_cases_of_one_name_are_refused() -> None:
 
 
 def test_values_are_shown_exactly_and_without_what_differs_between_runs() -> None:
-    assert [shown(one) for one in (0.5, 1 / 3, 0.0, float("inf"))] == [
-        "0x1p-1",
-        "0x1.5555555555555p-2",
-        "0x0p+0",
-        "inf",
-    ]
+    assert [shown(one) for one in (0.5, 0.0, float("inf"))] == ["0x1p-1", "0x0p+0", "inf"]
+    assert shown(1 / 3) == "0x1.5555555555555p-2"
     assert float.fromhex(hexadecimal(0.1)) == 0.1
     assert shown(Rough([1 / 3, 1])) == ["0.3333333333", 1]
     assert shown(2**80) == str(2**80)

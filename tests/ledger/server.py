@@ -1,7 +1,5 @@
 """A PostgreSQL server of the tests' own, from Debian's package, on loopback, in a folder that goes away with it."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os
@@ -40,7 +38,7 @@ class Server:
     ``kill`` ends it as a power failure would, ``start`` recovers it.
     """
 
-    def __init__(self, of: Server | None = None) -> None:
+    def __init__(self, of: "Server | None" = None) -> None:
         self.programs = programs()
         self.folder = Path(tempfile.mkdtemp(prefix="ledger-server-"))
         self.data = self.folder / "data"
@@ -64,7 +62,7 @@ class Server:
         os.chown(self.folder, user, -1)
         return user
 
-    def twin(self) -> Server:
+    def twin(self) -> "Server":
         """A standby of this server."""
         return Server(self)
 
@@ -105,7 +103,6 @@ class Server:
 
     def fast(self) -> None:
         """End it as ``pg_ctl stop -m fast`` does: connections are closed, and what is in memory is written."""
-        assert self.process is not None
         self.process.send_signal(signal.SIGINT)
         self.process.wait()
 
@@ -115,7 +112,6 @@ class Server:
 
     def stop(self) -> None:
         """End it as ``pg_ctl stop -m immediate`` does: at once, without writing what is in memory."""
-        assert self.process is not None
         self.process.send_signal(signal.SIGQUIT)
         self.process.wait()
 

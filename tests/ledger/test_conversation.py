@@ -20,6 +20,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger import files
+from opendp_topk.errors import BudgetError, ParameterError, ParameterTypeError, QueryError, SpaceError
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import Make, new
@@ -35,26 +36,26 @@ def test_a_reservation_counts_before_it_is_released_and_releases_once(ledger: tk
     assert (ledger.spent(), states(ledger)) == (0.5, ["reserved"])
     assert held.release([1, 2, 3]) == 3
     assert (ledger.spent(), states(ledger)) == (0.5, ["released"])
-    raises_exactly(tk.errors.QueryError, lambda: held.release([1]), "already")
-    raises_exactly(tk.errors.QueryError, held.settle, "already")
-    raises_exactly(tk.errors.ParameterTypeError, lambda: pickle.dumps(held))
+    raises_exactly(QueryError, lambda: held.release([1]), "already")
+    raises_exactly(QueryError, held.settle, "already")
+    raises_exactly(ParameterTypeError, lambda: pickle.dumps(held))
 
 
 def test_an_amount_is_reserved_and_settled(connect: str, ledger: tk.ledger.Ledger) -> None:
     first, second = ledger.reserve(cost="0.25"), ledger.reserve(cost="0.25")
-    raises_exactly(tk.errors.ParameterError, lambda: first.release([1]), "without a measurement")
+    raises_exactly(ParameterError, lambda: first.release([1]), "without a measurement")
     first.settle()
-    raises_exactly(tk.errors.ParameterError, lambda: second.settle("gone"), "state")
+    raises_exactly(ParameterError, lambda: second.settle("gone"), "state")
     with tk.ledger.Ledger(connect) as other:
         other.settle(second.number, "failed")
-        raises_exactly(tk.errors.ParameterError, lambda: other.settle(second.number, "released"), "already failed")
-        raises_exactly(tk.errors.ParameterError, lambda: other.settle(3, "released"), "there are 2")
-        raises_exactly(tk.errors.ParameterError, lambda: other.settle(2, "gone"))
+        raises_exactly(ParameterError, lambda: other.settle(second.number, "released"), "already failed")
+        raises_exactly(ParameterError, lambda: other.settle(3, "released"), "there are 2")
+        raises_exactly(ParameterError, lambda: other.settle(2, "gone"))
     assert states(ledger) == ["released", "failed"]
     assert ledger.spent() == 0.5, "nothing is given back"
     for cost, measurement in ((None, None), ("0.1", costing(0.1))):
-        raises_exactly(tk.errors.ParameterError, lambda c=cost, m=measurement: ledger.reserve(m, cost=c), "either")
-    raises_exactly(tk.errors.ParameterError, lambda: ledger.reserve(cost=(1, 2)), "one number")
+        raises_exactly(ParameterError, lambda c=cost, m=measurement: ledger.reserve(m, cost=c), "either")
+    raises_exactly(ParameterError, lambda: ledger.reserve(cost=(1, 2)), "one number")
 
 
 def test_a_block_that_fails_fails_its_reservation(ledger: tk.ledger.Ledger) -> None:
@@ -79,16 +80,16 @@ def test_a_conversation_paid_in_full_costs_no_more_than_that(ledger: tk.ledger.L
     assert talk(costing(0.125)) == 3
     assert (talk.spent(), talk.remaining(), ledger.spent()) == (0.375, 0.125, 0.5)
     drawn: list[int] = []
-    raises_exactly(tk.errors.BudgetError, lambda: talk(costing(0.25, function=drawn.append)), "0.125 is left")
+    raises_exactly(BudgetError, lambda: talk(costing(0.25, function=drawn.append)), "0.125 is left")
     assert drawn == []
     assert talk(costing(0.125)) == 3
     assert [one.within for one in ledger.history()] == [None, 1, 1, 1]
     assert ledger.history()[-1].used == 0.5
     assert ledger.verify() == []
     talk.close()
-    raises_exactly(tk.errors.QueryError, lambda: talk(costing(0.0)), "closed")
+    raises_exactly(QueryError, lambda: talk(costing(0.0)), "closed")
     assert (ledger.spent(), states(ledger)) == (0.5, ["released"] * 4)
-    raises_exactly(tk.errors.ParameterTypeError, lambda: pickle.dumps(talk))
+    raises_exactly(ParameterTypeError, lambda: pickle.dumps(talk))
 
 
 def test_a_thread_that_takes_up_old_records_late_gives_nothing_back(ledger: tk.ledger.Ledger) -> None:
@@ -98,7 +99,7 @@ def test_a_thread_that_takes_up_old_records_late_gives_nothing_back(ledger: tk.l
     talk(costing(0.25))
     learn = talk._read_new_records
     talk._read_new_records = lambda: (learn(), talk._apply_records(early))  # type: ignore[method-assign,assign]
-    raises_exactly(tk.errors.BudgetError, lambda: talk(costing(0.25)))
+    raises_exactly(BudgetError, lambda: talk(costing(0.25)))
     assert (talk.spent(), ledger.verify()) == (0.5, [])
 
 
@@ -106,8 +107,8 @@ def test_a_conversation_paid_query_by_query(ledger: tk.ledger.Ledger) -> None:
     talk = ledger.conversation([1, 2])
     assert talk(costing(0.25)) == 2
     assert ledger.spent() == 0.25
-    raises_exactly(tk.errors.BudgetError, lambda: talk(costing(1.0)))
-    raises_exactly(tk.errors.ParameterError, talk.remaining, "query by query")
+    raises_exactly(BudgetError, lambda: talk(costing(1.0)))
+    raises_exactly(ParameterError, talk.remaining, "query by query")
     assert talk(costing(0.75)) == 2
     assert (ledger.spent(), ledger.verify()) == (1.0, [])
 
@@ -119,7 +120,7 @@ def test_a_budget_of_zero_is_zero(connect: str, make: Make, zero: Any) -> None:
     talk = ledger.conversation([1], budget=zero)
     again = tk.ledger.Ledger(connect).resume(talk.number, [1])
     for one in (talk, again):
-        raises_exactly(tk.errors.BudgetError, lambda one=one: one(costing(3.0, function=drawn.append)), "0.0 is left")
+        raises_exactly(BudgetError, lambda one=one: one(costing(3.0, function=drawn.append)), "0.0 is left")
         assert one(costing(0.0)) == 1
         assert one.remaining() == 0.0
     assert (drawn, ledger.spent(), ledger.verify()) == ([], 0.0, [])
@@ -148,20 +149,18 @@ def test_a_conversation_survives_its_process_and_is_one_in_all(connect: str, led
         again = other.resume(talk.number, [1, 2])
         assert again.remaining() == 0.25
         again(costing(0.125))
-        raises_exactly(tk.errors.BudgetError, lambda: talk(costing(0.25)), "0.125 is left")
+        raises_exactly(BudgetError, lambda: talk(costing(0.25)), "0.125 is left")
         talk(costing(0.125))
-        raises_exactly(tk.errors.BudgetError, lambda: again(costing(0.125)), "0.0 is left")
+        raises_exactly(BudgetError, lambda: again(costing(0.125)), "0.0 is left")
         again.close()
-    raises_exactly(tk.errors.QueryError, lambda: talk(costing(0.0)), "closed")
-    raises_exactly(tk.errors.QueryError, lambda: ledger.resume(talk.number, [1])(costing(0.0)), "closed")
-    raises_exactly(tk.errors.ParameterError, lambda: ledger.resume(2, [1])(costing(0.0)), "not a conversation")
-    raises_exactly(tk.errors.ParameterError, lambda: ledger.resume(9, [1]), "number")
+    raises_exactly(QueryError, lambda: talk(costing(0.0)), "closed")
+    raises_exactly(QueryError, lambda: ledger.resume(talk.number, [1])(costing(0.0)), "closed")
+    raises_exactly(ParameterError, lambda: ledger.resume(2, [1])(costing(0.0)), "not a conversation")
+    raises_exactly(ParameterError, lambda: ledger.resume(9, [1]), "number")
     assert ledger.verify() == []
 
 
-def test_a_step_elsewhere_just_before_a_debit_counts(
-    connect: str, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_before_a_debit_counts(connect: str, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the first look at the ledger and the lock."""
     talk = ledger.conversation([1, 2], budget="0.5")
     with tk.ledger.Ledger(connect) as other:
@@ -172,7 +171,7 @@ def test_a_step_elsewhere_just_before_a_debit_counts(
             return debit(*arguments)
 
         monkeypatch.setattr(talk._journal, "debit", late)
-        raises_exactly(tk.errors.BudgetError, lambda: talk(costing(0.25)), "0.125 is left")
+        raises_exactly(BudgetError, lambda: talk(costing(0.25)), "0.125 is left")
     assert ledger.verify() == []
 
 
@@ -194,8 +193,8 @@ def test_a_death_in_a_conversation_keeps_what_was_used(connect: str, ledger: tk.
 def test_what_is_kept_for_a_conversation_is_not_spent_twice(make: Make) -> None:
     ledger = make(1)
     ledger.conversation([1], budget="0.75")
-    raises_exactly(tk.errors.BudgetError, lambda: ledger.conversation([1], budget="0.5"))
-    raises_exactly(tk.errors.BudgetError, lambda: ledger.release(costing(0.5), [1]))
+    raises_exactly(BudgetError, lambda: ledger.conversation([1], budget="0.5"))
+    raises_exactly(BudgetError, lambda: ledger.release(costing(0.5), [1]))
     ledger.release(costing(0.25), [1])
 
 
@@ -237,14 +236,14 @@ def test_a_year_of_lists_is_paid_before_it_begins(tmp_path: Path) -> None:
             if week == 30:
                 assert ledger.spent() == spent
                 ledger.release(noise, [900, 100, 500], label="beside it")
-        raises_exactly(tk.errors.BudgetError, lambda: lists([7, 0, 0]), "all steps have been taken")
+        raises_exactly(BudgetError, lambda: lists([7, 0, 0]), "all steps have been taken")
         (year, other), left = ledger.history(), Fraction(7, 100) - PRICE - Fraction(2, 2 * 100**2)
         assert (year.cost, year.state, year.label, other.number) == (spent, "released", "lists of the year", 2)
         assert "steps          = 52" in year.measurement
         assert year.proof.startswith("proofs/measurements/continual_top_k.tex")
         assert Fraction(ledger.remaining()) <= left < Fraction(math.nextafter(ledger.remaining(), 1))
         assert not ledger.fits(weekly())
-        raises_exactly(tk.errors.BudgetError, lambda: ledger.release(weekly(), [0, 0, 0]), "with scale=11.58 or more")
+        raises_exactly(BudgetError, lambda: ledger.release(weekly(), [0, 0, 0]), "with scale=11.58 or more")
         assert price(52, Fraction("11.57")) > left >= price(52, Fraction("11.58"))
         assert (ledger.count(), len(lists(None).items), ledger.verify()) == (2, 2, [])
 
@@ -263,22 +262,20 @@ def test_a_year_that_ends_with_its_process_stays_spent(tmp_path: Path) -> None:
     assert ended(child(until_week_20)) == -signal.SIGKILL
     with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), states(ledger)) == (weekly().map(1), ["released"])
-        raises_exactly(tk.errors.ParameterError, lambda: ledger.resume(1, [900, 100, 500]), "not a conversation")
+        raises_exactly(ParameterError, lambda: ledger.resume(1, [900, 100, 500]), "not a conversation")
         rest = weekly(steps=33)
         lists = ledger.release(rest, [1, 2, 3], label="weeks 20 to 52, after a crash")
-        raises_exactly(tk.errors.QueryError, lambda: pickle.dumps(lists))
+        raises_exactly(QueryError, lambda: pickle.dumps(lists))
         assert Fraction(ledger.remaining()) <= 2 * SLACK
-        raises_exactly(tk.errors.BudgetError, lambda: ledger.release(weekly(steps=1), [1, 2, 3]))
+        raises_exactly(BudgetError, lambda: ledger.release(weekly(steps=1), [1, 2, 3]))
 
 
 def test_a_year_is_paid_by_its_rho_where_sums_run_side_by_side(tmp_path: Path) -> None:
     """Nothing is known of its largest loss, and its answers are no whole number of steps, though their sum is one."""
     with of_a_year(tmp_path / "ledger", (5, "1e-6"), tk.PrivacyProfile(), step=weekly()) as ledger:
         pure = weekly(measure=tk.MaxDivergence())
-        raises_exactly(tk.errors.SpaceError, lambda: ledger.release(pure, [1, 2, 3]), "ZeroConcentratedDivergence()")
-        raises_exactly(
-            tk.errors.ParameterError, lambda: ledger.release(weekly(), [1, 2, 3], delta="1e-9"), "delta is only for"
-        )
+        raises_exactly(SpaceError, lambda: ledger.release(pure, [1, 2, 3]), "ZeroConcentratedDivergence()")
+        raises_exactly(ParameterError, lambda: ledger.release(weekly(), [1, 2, 3], delta="1e-9"), "delta is only for")
         ledger.release(weekly(), [1, 2, 3])
         found = {one.adds: one for one in ledger.filters()}
         order = found["renyi"].order
@@ -299,15 +296,13 @@ def test_no_other_conversation_is_paid_at_once(tmp_path: Path) -> None:
         other = STREAMS >> tk.then_adaptive_composition(RHO, d_in=1, d_mids=[0.5])
         for one in (copy, other, year >> drawn.append):
             for pay in (ledger.reserve, ledger.fits):
-                raises_exactly(tk.errors.ParameterError, partial(pay, one), "must not be interactive")
-        raises_exactly(
-            tk.errors.ParameterError, lambda: ledger.reserve_all([(year, "a year")]), "must not be interactive"
-        )
+                raises_exactly(ParameterError, partial(pay, one), "must not be interactive")
+        raises_exactly(ParameterError, lambda: ledger.reserve_all([(year, "a year")]), "must not be interactive")
         talk = ledger.conversation([1, 2, 3], budget="0.5")
-        raises_exactly(tk.errors.ParameterError, lambda: talk(year), "must not be interactive")
+        raises_exactly(ParameterError, lambda: talk(year), "must not be interactive")
         assert (ledger.count(), drawn) == (1, [])
         exact = weekly(scale=0)
-        raises_exactly(tk.errors.BudgetError, lambda: ledger.release(exact, [1, 2, 3]))
+        raises_exactly(BudgetError, lambda: ledger.release(exact, [1, 2, 3]))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -318,7 +313,7 @@ def test_processes_that_name_no_place_draw_each_once(path: Path) -> None:
     def draws() -> None:
         try:
             tk.ledger.Ledger(path).planned(number).release(None, [1], costing(1.0))
-        except tk.errors.QueryError:
+        except QueryError:
             os._exit(3)
 
     codes = sorted(ended(process) for process in [child(draws) for _ in range(8)])
@@ -335,9 +330,9 @@ def test_another_process_that_draws_between_look_and_draw_takes_another_place(pa
     other.release(None, [1], costing(1.0))
     mine.release(None, [1], costing(1.0))
     assert mine.left() == ("b",), "the place of a smaller loss does not fit"
-    raises_exactly(tk.errors.ParameterError, lambda: mine.reserve(None, costing(1.0)), "must not lose more")
+    raises_exactly(ParameterError, lambda: mine.reserve(None, costing(1.0)), "must not lose more")
     mine.release(None, [1], costing(0.25))
-    raises_exactly(tk.errors.QueryError, lambda: plan.reserve(), "already drawn")
+    raises_exactly(QueryError, lambda: plan.reserve(), "already drawn")
 
 
 def test_where_it_was_planned_the_next_place_has_its_own_measurement(path: Path) -> None:
@@ -356,13 +351,11 @@ def test_a_name_in_another_form_is_the_same_name(path: Path) -> None:
     ledger = new(path, 4)
     for alike in (apart, composed.upper(), f"{composed} ", "Ｍärz"):
         pairs = [(costing(0.5), composed), (costing(0.5), alike)]
-        raises_exactly(
-            tk.errors.ParameterError, lambda pairs=pairs: ledger.reserve_all(pairs), "labels of planned releases"
-        )
+        raises_exactly(ParameterError, lambda pairs=pairs: ledger.reserve_all(pairs), "labels of planned releases")
     plan = ledger.reserve_all([(costing(0.5), apart), (costing(0.5), "April")])
     assert plan.labels == (composed, "April")
     plan.release(apart, [1])
-    raises_exactly(tk.errors.QueryError, lambda: plan.reserve(composed), "already drawn")
+    raises_exactly(QueryError, lambda: plan.reserve(composed), "already drawn")
     ledger.release(costing(0.5), [1], label=apart)
     assert ledger.history()[-1].label == composed
 
@@ -372,14 +365,14 @@ def test_what_is_no_label_is_told(path: Path) -> None:
     ledger, wrong = new(path, 4), "label must be one line"
     strange: Any
     for strange in ([], np.array(["a", "b"]), 7, b"a", {}):
-        raises_exactly(tk.errors.ParameterError, lambda one=strange: ledger.reserve_all([(costing(0.5), one)]), wrong)
+        raises_exactly(ParameterError, lambda one=strange: ledger.reserve_all([(costing(0.5), one)]), wrong)
     plan = ledger.reserve_all([(costing(0.5), "a")])
     for strange in ([], np.array(["a"]), np.array(["a", "b"]), 7):
-        raises_exactly(tk.errors.ParameterError, lambda one=strange: plan.reserve(one), wrong)
-    raises_exactly(tk.errors.ParameterError, lambda: plan.reserve("b"), "that of a planned release", "left: 'a'")
+        raises_exactly(ParameterError, lambda one=strange: plan.reserve(one), wrong)
+    raises_exactly(ParameterError, lambda: plan.reserve("b"), "that of a planned release", "left: 'a'")
     many = ledger.reserve_all([(costing(0.1), f"w{week}") for week in range(8)])
     left = "left: 'w0', 'w1', 'w2', 'w3', 'w4' and 3 more"
-    raises_exactly(tk.errors.ParameterError, lambda: many.reserve("b"), left)
+    raises_exactly(ParameterError, lambda: many.reserve("b"), left)
 
 
 @pytest.mark.parametrize("how", ["plan", "conversation"])

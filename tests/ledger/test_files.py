@@ -175,7 +175,6 @@ def test_what_is_no_ledger_is_refused_and_left_as_it_is(path: Path, content: byt
 def test_any_other_version_of_the_format_is_refused(path: Path, version: Any) -> None:
     new(path, 1).close()
     first = records.unseal_record(path.read_text("ascii").strip("\x1e\n"))
-    assert first is not None
     path.write_text(f"\x1e{records.seal_record({**first.fields, 'version': version})}\n", "ascii")
     said = f"version '{version}'", f"reads only version {records.VERSION}", "the version of opendp_topk that wrote it"
     raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), *said)
@@ -188,17 +187,13 @@ def test_a_missing_file_or_folder_is_an_error(path: Path) -> None:
     assert not path.exists()
 
 
-def test_locks_that_do_not_hold_are_noticed(
-    path: Path, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_locks_that_fail_are_noticed(path: Path, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "_lock", lambda handle, wanted: None)
     draws_nothing(ledger, "locks of its file system do not work")
     assert ledger.spent() == 0.0
 
 
-def test_a_writer_who_has_no_lock_is_noticed(
-    path: Path, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writing_without_lock_is_noticed(path: Path, ledger: tk.ledger.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a mount without locks two write at the same place: the second of them sees another's record there."""
     write = files.write_all_bytes
 
@@ -281,8 +276,7 @@ def test_a_backup_is_a_ledger_and_is_not_written_over(path: Path, ledger: tk.led
         assert (again.spent(), again.verify(head)) == (1.0, [])
     raises_exactly(tk.errors.LedgerError, lambda: ledger.backup(copy), "exists already")
     path.write_bytes(path.read_bytes().replace(b'"cost":["1"]', b'"cost":["0"]'))
-    with pytest.raises(tk.errors.LedgerError):
-        ledger.backup(path.with_name("more"))
+    raises_exactly(tk.errors.LedgerError, lambda: ledger.backup(path.with_name("more")))
 
 
 def listening(path: Path) -> None:

@@ -17,14 +17,9 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger.amounts import BudgetAccount, add_amounts, is_limit_within_budget, open_account
-from opendp_topk.spaces.curves.closed_forms import (
-    AdaptiveRangeBound,
-    ApproximateDP,
-    ArrivalTimes,
-    LaplacePair,
-    NormalPair,
-    ZCDPBound,
-)
+from opendp_topk.errors import BudgetError, ParameterError, QueryError
+from opendp_topk.spaces.curves import closed_forms
+from opendp_topk.spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, ZCDPBound
 from opendp_topk.spaces.curves.composed import Composed
 from opendp_topk.spaces.curves.curve import PrivacyCurve
 from opendp_topk.spaces.stated import from_json, pure_of, rho_of, serializable_curve, steps_of, to_json
@@ -189,9 +184,7 @@ def test_a_pure_release_fits_where_its_rho_does_not(make: Make) -> None:
     assert ledger.room()["epsilon"] == 0.5
     assert 0 < ledger.room()["rho"] == ledger.remaining()[0] < ledger.limit[0] / 10
     ledger.release(half, [1])
-    raises_exactly(
-        tk.errors.BudgetError, lambda: ledger.release(costing(0.001), [1]), "A release fits with epsilon up to 0.0"
-    )
+    raises_exactly(BudgetError, lambda: ledger.release(costing(0.001), [1]), "A release fits with epsilon up to 0.0")
     assert (ledger.verify(), ledger.count()) == ([], 2)
 
 
@@ -201,10 +194,10 @@ def test_a_dead_filter_admits_nothing_more(make: Make) -> None:
     ledger.release(costing(limit * Fraction(9, 10), ZCDP), [1])
     assert [one.alive for one in ledger.filters()] == [True, False, True]
     much, more = costing(Fraction(9, 10)), costing(limit, ZCDP)
-    raises_exactly(tk.errors.BudgetError, lambda: ledger.release(much, [1]), "rho up to 0.00", "or 0.9 of epsilon, but")
-    assert "of epsilon" not in str(raises_exactly(tk.errors.BudgetError, lambda: ledger.release(more, [1])))
+    raises_exactly(BudgetError, lambda: ledger.release(much, [1]), "rho up to 0.00", "or 0.9 of epsilon, but")
+    assert "of epsilon" not in str(raises_exactly(BudgetError, lambda: ledger.release(more, [1])))
     most = ledger.room()["epsilon"]
-    raises_exactly(tk.errors.BudgetError, lambda: ledger.release(costing(Fraction(most) * Fraction(1001, 1000)), [1]))
+    raises_exactly(BudgetError, lambda: ledger.release(costing(Fraction(most) * Fraction(1001, 1000)), [1]))
     ledger.release(costing(most), [1])
     assert ledger.room()["rho"] < ledger.limit[0] / 100
 
@@ -219,11 +212,11 @@ def test_a_refusal_says_with_which_scale_it_would_fit(make: Make) -> None:
 
     ledger = make(1, metric=space[1])
     ledger.reserve(cost="0.95")
-    raises_exactly(tk.errors.BudgetError, lambda: ledger.reserve(chained(4)), "It fits with scale=40 or more")
+    raises_exactly(BudgetError, lambda: ledger.reserve(chained(4)), "It fits with scale=40 or more")
     assert (ledger.fits(chained(40)), ledger.fits(chained(39.9))) == (True, False)
-    raises_exactly(tk.errors.BudgetError, lambda: ledger.reserve(cost="0.06"), "0.05 is left")
+    raises_exactly(BudgetError, lambda: ledger.reserve(cost="0.06"), "0.05 is left")
     ledger.reserve(cost=str(ledger.remaining()))
-    assert "scale" not in str(raises_exactly(tk.errors.BudgetError, lambda: ledger.reserve(chained(4))))
+    assert "scale" not in str(raises_exactly(BudgetError, lambda: ledger.reserve(chained(4))))
 
 
 @pytest.mark.further
@@ -298,8 +291,10 @@ def test_what_a_curve_states_is_read() -> None:
     assert steps_of(PrivacyCurve(AdaptiveRangeBound(1, Fraction(51, 100))), step) == math.inf
     assert steps_of(twice, PrivacyCurve(LaplacePair(half))) == 2
     assert steps_of(PrivacyCurve(ApproximateDP(0)), step) == 0
-    assert pure_of(PrivacyCurve(NormalPair(half))) == math.inf
-    arrivals = PrivacyCurve(ArrivalTimes(half, 3), Composed(((PrivacyCurve(ArrivalTimes(tenth)), 2),)))
+    assert pure_of(PrivacyCurve(closed_forms.NormalPair(half))) == math.inf
+    arrivals = PrivacyCurve(
+        closed_forms.ArrivalTimes(half, 3), Composed(((PrivacyCurve(closed_forms.ArrivalTimes(tenth)), 2),))
+    )
     assert pure_of(arrivals) == rho_of(arrivals) == math.inf
     assert rho_of(PrivacyCurve(lambda epsilon: 0.5)) == math.inf
     for curve in (
@@ -343,24 +338,24 @@ def test_planned_releases_are_one_debit_and_drawn_once_from_any_process(path: Pa
         assert (ledger.spent()[1], ledger.remaining()[1]) == (0.01, 0.0), "the delta of the plan is spent"
         before = ledger.filters()
         plan.release("week 2", SCORES)
-        raises_exactly(tk.errors.QueryError, lambda: plan.release("week 2", SCORES), "already drawn")
+        raises_exactly(QueryError, lambda: plan.release("week 2", SCORES), "already drawn")
     with tk.ledger.Ledger(path) as again:
         other = again.planned(1)
         assert other.left() == ("week 1", "week 3")
-        raises_exactly(tk.errors.ParameterError, lambda: other.reserve("W2"), "that are left: 'week 1', 'week 3'")
-        raises_exactly(tk.errors.ParameterError, lambda: other.reserve("week 1"), "measurement must be given")
+        raises_exactly(ParameterError, lambda: other.reserve("W2"), "that are left: 'week 1', 'week 3'")
+        raises_exactly(ParameterError, lambda: other.reserve("week 1"), "measurement must be given")
         louder = SPACE >> tk.then_permute_and_flip(PURE, scale=29)
-        raises_exactly(tk.errors.ParameterError, lambda: other.release("week 1", SCORES, louder), "must not lose more")
-        raises_exactly(tk.errors.ParameterError, lambda: other.release("week 9", SCORES, louder), "label")
+        raises_exactly(ParameterError, lambda: other.release("week 1", SCORES, louder), "must not lose more")
+        raises_exactly(ParameterError, lambda: other.release("week 9", SCORES, louder), "label")
         other.release("week 1", SCORES, SPACE >> tk.then_permute_and_flip(PURE, scale=31))
         assert again.filters() == before
         assert [(one.label, one.state, one.within) for one in again.history()] == [
             ("three weeks", "reserved", None), ("week 2", "released", 1), ("week 1", "released", 1)
         ]  # fmt: skip
         other.close()
-        raises_exactly(tk.errors.QueryError, lambda: other.release("week 3", SCORES, weeks[2][0]))
+        raises_exactly(QueryError, lambda: other.release("week 3", SCORES, weeks[2][0]))
         assert (other.left(), again.verify()) == ((), [])
-        raises_exactly(tk.errors.ParameterError, lambda: again.planned(2), "not paid for planned releases")
+        raises_exactly(ParameterError, lambda: again.planned(2), "not paid for planned releases")
 
 
 def test_planned_releases_are_summed_under_measures_whose_losses_add(make: Make) -> None:
@@ -369,10 +364,8 @@ def test_planned_releases_are_summed_under_measures_whose_losses_add(make: Make)
     plan = ledger.reserve_all([(tenth, str(n)) for n in range(10)])
     assert (ledger.spent(), ledger.remaining()) == (1.0, 0.0)
     plan.release("7", SCORES)
-    raises_exactly(tk.errors.BudgetError, lambda: ledger.reserve_all([(tenth, "one more")]))
-    raises_exactly(
-        tk.errors.ParameterError, lambda: plan.release("3", SCORES, SPACE >> tk.then_permute_and_flip(PURE, scale=9))
-    )
+    raises_exactly(BudgetError, lambda: ledger.reserve_all([(tenth, "one more")]))
+    raises_exactly(ParameterError, lambda: plan.release("3", SCORES, SPACE >> tk.then_permute_and_flip(PURE, scale=9)))
     assert ledger.verify() == []
 
 
@@ -394,9 +387,9 @@ def test_what_is_no_plan_is_refused(make: Make) -> None:
     ledger = make(1)
     tenth = costing(Fraction(1, 10))
     for wrong in ([], [tenth], [(tenth, "a"), (tenth, "a")], 7, [(tenth, "a", 1)]):
-        raises_exactly(tk.errors.ParameterError, lambda wrong=wrong: ledger.reserve_all(wrong))
-    raises_exactly(tk.errors.ParameterError, lambda: ledger.reserve_all([(costing(math.inf), "a")]), "finite")
-    raises_exactly(tk.errors.ParameterError, lambda: ledger.reserve_all([(tenth, "a")], delta="1e-9"), "delta")
+        raises_exactly(ParameterError, lambda wrong=wrong: ledger.reserve_all(wrong))
+    raises_exactly(ParameterError, lambda: ledger.reserve_all([(costing(math.inf), "a")]), "finite")
+    raises_exactly(ParameterError, lambda: ledger.reserve_all([(tenth, "a")], delta="1e-9"), "delta")
     assert ledger.history() == []
 
 

@@ -110,9 +110,7 @@ def test_interrupts_at_random_leave_neither(path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", [False, True])
-def test_a_handler_that_releases_in_the_middle_of_a_debit_is_told_at_once(
-    path: Path, other: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_handler_that_releases_in_a_debit_is_told(path: Path, other: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the same ledger, by the same object or another one; and the debit in whose middle it came goes on."""
     monkeypatch.setattr(locks, "PATIENCE", 1.0)
     ledger, drawn, told = new(path, 10), [], []

@@ -15,6 +15,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger import files as mounts
+from opendp_topk.errors import LedgerError, ParameterError
 from tests.concepts.processes import ROOT
 from tests.concepts.sentinels import raises_exactly
 
@@ -35,13 +36,9 @@ def on(kind: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", DOUBTED)
-def test_a_kind_that_is_not_relied_on_is_refused_unless_it_is_named(
-    path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kind_not_relied_on_is_refused_unless_named(path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     on(kind, monkeypatch)
-    raises_exactly(
-        tk.errors.LedgerError, lambda: new(path, 4), f"its file system is {kind}", f"accept_file_system='{kind}'"
-    )
+    raises_exactly(LedgerError, lambda: new(path, 4), f"its file system is {kind}", f"accept_file_system='{kind}'")
     assert list(path.parent.iterdir()) == []
     with new(path, 4, accept_file_system=kind) as ledger:
         ledger.release(costing(1.0), [1])
@@ -56,22 +53,18 @@ def test_others_are_not(path: Path, kind: str | None, monkeypatch: pytest.Monkey
     with new(path, 4) as ledger:
         ledger.release(costing(1.0), [1])
         assert ledger.accepted == ()
-    raises_exactly(
-        tk.errors.ParameterError, lambda: tk.ledger.Ledger(path, accept_file_system=kind or "x"), "accept_file_system"
-    )
+    raises_exactly(ParameterError, lambda: tk.ledger.Ledger(path, accept_file_system=kind or "x"), "accept_file_system")
 
 
-def test_a_ledger_that_came_to_lie_there_is_read_and_takes_debits_once_it_is_accepted(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_moved_ledger_is_read_and_takes_debits_once_accepted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new(path, 4).close()
     on("overlay", monkeypatch)
     drawn: list[int] = []
     with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.verify()) == (0.0, [])
         mine = costing(1.0, function=drawn.append)
-        raises_exactly(tk.errors.LedgerError, lambda: ledger.release(mine, [1]), "has the whole budget again")
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path, accept_file_system="tmpfs"), "overlay")
+        raises_exactly(LedgerError, lambda: ledger.release(mine, [1]), "has the whole budget again")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger(path, accept_file_system="tmpfs"), "overlay")
     with (
         tk.ledger.Ledger(path, accept_file_system="overlay") as ledger,
         tk.ledger.Ledger(path, accept_file_system="overlay") as again,
@@ -162,9 +155,7 @@ done
      (BELOW_A_ROOT, "unknown", "", 2), (BELOW_A_ROOT, "unknown", "unknown", 2)],
     ids=["two of one folder", "two, accepted", "of a folder on a disk", "below a root", "below a root, accepted"],
 )  # fmt: skip
-def test_overlays_release_nothing_unless_it_is_accepted(
-    path: Path, script: str, kind: str, accept: str, mounts_made: int
-) -> None:
+def test_overlays_release_nothing_by_default(path: Path, script: str, kind: str, accept: str, mounts_made: int) -> None:
     """Stated, each of two releases the whole budget, which is what the error says of such mounts.
 
     Files may have the device of the folder below, and the table of mounts may have no line of a mount point outside of
@@ -181,14 +172,10 @@ def test_overlays_release_nothing_unless_it_is_accepted(
 
 
 @pytest.mark.parametrize("table", ["", "20 1 0:5 / / rw - ext4 none rw"])
-def test_a_file_that_the_table_of_mounts_does_not_list_is_refused_unless_that_is_stated(
-    path: Path, table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unlisted_file_is_refused_unless_stated(path: Path, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mounts, "file_system_kind", KIND_OF)
     monkeypatch.setattr(mounts, "_read_proc_file", lambda name: table if "mountinfo" in name else "mnt_id: 7")
-    raises_exactly(
-        tk.errors.LedgerError, lambda: new(path, 4), "its file system is unknown", "accept_file_system='unknown'"
-    )
+    raises_exactly(LedgerError, lambda: new(path, 4), "its file system is unknown", "accept_file_system='unknown'")
     with new(path, 4, accept_file_system="unknown") as ledger:
         ledger.release(costing(1.0), [1])
         assert ledger.accepted == ("unknown",)
@@ -210,7 +197,7 @@ def test_only_a_system_without_a_table_of_mounts_is_taken_at_its_word(
     monkeypatch.setattr(mounts, "file_system_kind", KIND_OF)
     monkeypatch.setattr(mounts.sys, "platform", "linux")
     monkeypatch.setattr("builtins.open", failing)
-    raises_exactly(tk.errors.LedgerError, lambda: ledger.release(costing(1.0), [1]), os.strerror(error))
+    raises_exactly(LedgerError, lambda: ledger.release(costing(1.0), [1]), os.strerror(error))
     error = errno.ENOENT
     ledger.release(costing(1.0), [1])
     assert ledger.spent() == 1.0
@@ -267,14 +254,10 @@ def test_the_command_states_it_and_shows_it(path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("kind", [b"overlay", "ext4", "", 7, "fuseblk", "Overlay"])
 def test_only_a_kind_that_is_refused_can_be_accepted(path: Path, kind: Any) -> None:
-    raises_exactly(
-        tk.errors.ParameterError, lambda: new(path, 1, accept_file_system=kind), "accept_file_system must be"
-    )
+    raises_exactly(ParameterError, lambda: new(path, 1, accept_file_system=kind), "accept_file_system must be")
     assert not os.path.exists(path)
     at = "postgresql://host/votes"
-    raises_exactly(
-        tk.errors.ParameterError, lambda: tk.ledger.Ledger(at, accept_file_system=kind), "must be the server"
-    )
+    raises_exactly(ParameterError, lambda: tk.ledger.Ledger(at, accept_file_system=kind), "must be the server")
 
 
 @pytest.mark.parametrize(("device", "numbers"), [(0x11110370, "259:70000"), (0x801, "8:1")])

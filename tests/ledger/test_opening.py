@@ -13,6 +13,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.ledger import amounts
+from opendp_topk.errors import LedgerError, ParameterError, ParameterTypeError, SpaceError
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import draws_nothing, new
@@ -24,13 +25,11 @@ APPROXIMATE = tk.Approximate(PURE)
 
 def test_creating_is_not_opening(connect: str) -> None:
     """One that vanished is not made anew with its whole budget, and one that is there is not taken for a new one."""
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(connect), "create one with Ledger.create")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger(connect), "create one with Ledger.create")
     raises_exactly(TypeError, lambda: tk.ledger.Ledger(connect, budget=1), "budget")  # type: ignore[call-arg]
     with tk.ledger.Ledger.create(connect, **GOOD) as made:
         made.release(costing(0.75), [1])
-    raises_exactly(
-        tk.errors.LedgerError, lambda: tk.ledger.Ledger.create(connect, **GOOD), "open a ledger with Ledger(address)"
-    )
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.create(connect, **GOOD), "open a ledger with Ledger(address)")
     with tk.ledger.Ledger(connect) as again:
         assert again.spent() == 0.75
 
@@ -61,15 +60,15 @@ WRONG_VALUES: dict[str, list[Any]] = {
 WRONG_TYPES: dict[str, list[Any]] = {"budget": [True, [1]], "measure": ["pure"], "metric": ["users"]}
 STEPS_OF_NO_RHO = costing(0.0), costing(math.inf), costing(tk.PrivacyCurve(lambda epsilon: 0.5), PROFILE)
 BAD: list[tuple[dict[str, Any], type[Exception]]] = [
-    *(({name: value}, tk.errors.ParameterError) for name, values in WRONG_VALUES.items() for value in values),
-    *(({name: value}, tk.errors.ParameterTypeError) for name, values in WRONG_TYPES.items() for value in values),
-    ({"budget": PAIR, "measure": tk.Approximate(tk.RangeDivergence())}, tk.errors.ParameterError),
-    ({"budget": (1, 2), "measure": APPROXIMATE}, tk.errors.ParameterError),
-    ({"budget": (0, 1e-6), "measure": PROFILE}, tk.errors.ParameterError),
-    ({"budget": PAIR, "measure": PROFILE, "own_delta": 2e-6}, tk.errors.ParameterError),
-    ({"d_in": "1.5", "metric": tk.UserDistance()}, tk.errors.ParameterError),
-    *(({"budget": one, "measure": APPROXIMATE}, tk.errors.ParameterError) for one in (1, "10", (1,), (1, 0, 0))),
-    *(({"budget": PAIR, "measure": PROFILE, "step": one}, tk.errors.ParameterError) for one in STEPS_OF_NO_RHO),
+    *(({name: value}, ParameterError) for name, values in WRONG_VALUES.items() for value in values),
+    *(({name: value}, ParameterTypeError) for name, values in WRONG_TYPES.items() for value in values),
+    ({"budget": PAIR, "measure": tk.Approximate(tk.RangeDivergence())}, ParameterError),
+    ({"budget": (1, 2), "measure": APPROXIMATE}, ParameterError),
+    ({"budget": (0, 1e-6), "measure": PROFILE}, ParameterError),
+    ({"budget": PAIR, "measure": PROFILE, "own_delta": 2e-6}, ParameterError),
+    ({"d_in": "1.5", "metric": tk.UserDistance()}, ParameterError),
+    *(({"budget": one, "measure": APPROXIMATE}, ParameterError) for one in (1, "10", (1,), (1, 0, 0))),
+    *(({"budget": PAIR, "measure": PROFILE, "step": one}, ParameterError) for one in STEPS_OF_NO_RHO),
 ]
 
 
@@ -82,7 +81,7 @@ def test_bad_arguments_make_no_file(path: Path, arguments: dict[str, Any], kind:
 
 @pytest.mark.parametrize("bad", ["", 7, None, b"file", "a\0b", "\ud800"])
 def test_a_path_must_name_a_file(bad: Any) -> None:
-    raises_exactly(tk.errors.ParameterError, lambda: tk.ledger.Ledger.create(bad, **GOOD), "address must be")  # type: ignore[arg-type]
+    raises_exactly(ParameterError, lambda: tk.ledger.Ledger.create(bad, **GOOD), "address must be")  # type: ignore[arg-type]
 
 
 def test_distance_zero_is_no_free_release(path: Path) -> None:
@@ -91,7 +90,7 @@ def test_distance_zero_is_no_free_release(path: Path) -> None:
     for d_in in (0, 0.5, Fraction(99, 100)):
         exact = costing(0.0, function=drawn.append)
         raises_exactly(
-            tk.errors.ParameterError, lambda d_in=d_in, exact=exact: ledger.release(exact, [1], d_in=d_in), "at least 1"
+            ParameterError, lambda d_in=d_in, exact=exact: ledger.release(exact, [1], d_in=d_in), "at least 1"
         )
     assert drawn == []
     assert ledger.history() == []
@@ -104,7 +103,7 @@ def test_a_larger_distance_is_charged_as_such(path: Path) -> None:
     assert ledger.spent() == top.map(2) == 0.25
     ledger.release(top, [1, 2], d_in=3)
     assert ledger.spent() == 0.25 + top.map(3)
-    raises_exactly(tk.errors.ParameterError, lambda: ledger.release(top, [1, 2], d_in=1), "at least 2")
+    raises_exactly(ParameterError, lambda: ledger.release(top, [1, 2], d_in=1), "at least 2")
 
 
 @pytest.mark.parametrize(
@@ -112,9 +111,7 @@ def test_a_larger_distance_is_charged_as_such(path: Path) -> None:
 )
 def test_a_release_in_another_unit_is_refused(path: Path, metric: tk.Metric) -> None:
     ledger = new(path, 1, metric=metric)
-    raises_exactly(
-        tk.errors.SpaceError, lambda: ledger.release(costing(0.1), [1]), "must have the metric of the ledger"
-    )
+    raises_exactly(SpaceError, lambda: ledger.release(costing(0.1), [1]), "must have the metric of the ledger")
     assert ledger.history() == []
 
 

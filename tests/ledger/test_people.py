@@ -16,6 +16,7 @@ import opendp_topk as tk
 from opendp_topk.apps.ledger import report
 from opendp_topk.apps.ledger.journal import Entry
 from opendp_topk.apps.ledger.stated import LINES, OWN, LedgerPrivacyUnit
+from opendp_topk.errors import ParameterError, ParameterTypeError, SpaceError
 from tests.concepts.sentinels import raises_exactly
 
 from .workers import PURE, SPACE
@@ -29,11 +30,8 @@ Table = frozenset[tuple[int, int]]  # a person and a value of the other column i
 def counted(column: str, neighbors: str = "add_remove") -> tk.Measurement:
     """One of three pages at epsilon 1/4 for one value of ``column``, or 1/2 where one is exchanged."""
     space = tk.FrameDomain(column, "page"), tk.UserDistance(neighbors)
-    made: tk.Measurement = (
-        space
-        >> tk.then_count_by_item(candidates=ITEMS, monotonic=neighbors == "add_remove")
-        >> tk.then_report_noisy_top_k(PURE, k=1, scale=4.0)
-    )
+    count = tk.then_count_by_item(candidates=ITEMS, monotonic=neighbors == "add_remove")
+    made: tk.Measurement = space >> count >> tk.then_report_noisy_top_k(PURE, k=1, scale=4.0)
     return made
 
 
@@ -50,14 +48,14 @@ def test_another_column_is_refused_or_charged_by_its_bound(path: Path, neighbors
         ledger.release(counted("visitor", neighbors), ROWS)
         session = counted("session", neighbors)
         said = "a person is a visitor: the column visitor", "identifies users by session", "state at_most"
-        raises_exactly(tk.errors.SpaceError, lambda: ledger.release(session, ROWS), *said)
-        raises_exactly(tk.errors.SpaceError, lambda: ledger.fits(session), *said)
-        raises_exactly(tk.errors.SpaceError, lambda: ledger.conversation(ROWS)(session), *said)
+        raises_exactly(SpaceError, lambda: ledger.release(session, ROWS), *said)
+        raises_exactly(SpaceError, lambda: ledger.fits(session), *said)
+        raises_exactly(SpaceError, lambda: ledger.conversation(ROWS)(session), *said)
         assert ledger.count() == 2
         ledger.release(session, ROWS, at_most=5)
         ledger.release(session, ROWS, at_most=5, shared=True)
         ledger.release(session, ROWS, at_most=5, d_in=7)
-        raises_exactly(tk.errors.ParameterError, lambda: ledger.release(session, ROWS, at_most=5, d_in=4), "at least 5")
+        raises_exactly(ParameterError, lambda: ledger.release(session, ROWS, at_most=5, d_in=4), "at least 5")
         told = [(entry.cost, entry.d_in, entry.at_most, entry.shared) for entry in ledger.history() if entry.cost]
         expected = [("1", None, None), ("5", 5, False), ("10", 5, True), ("7", 5, False)]
         assert told == [(one * int(d_in), d_in, *bound) for d_in, *bound in expected]
@@ -67,13 +65,11 @@ def test_another_column_is_refused_or_charged_by_its_bound(path: Path, neighbors
 def test_a_bound_is_for_another_column_alone_and_is_a_whole_number(path: Path) -> None:
     with visits(path) as ledger:
         own, session = counted("visitor"), counted("session")
-        raises_exactly(tk.errors.ParameterError, lambda: ledger.reserve(own, at_most=1), "omit them")
-        raises_exactly(tk.errors.ParameterError, lambda: ledger.reserve(own, shared=True), "omit them")
-        raises_exactly(
-            tk.errors.ParameterError, lambda: ledger.reserve(session, at_most=0), "at_most must be an integer"
-        )
-        raises_exactly(tk.errors.ParameterTypeError, lambda: ledger.reserve(session, at_most=1.5), "at_most")  # type: ignore[arg-type]
-        raises_exactly(tk.errors.ParameterTypeError, lambda: ledger.reserve(session, at_most=1, shared=1), "shared")  # type: ignore[arg-type]
+        raises_exactly(ParameterError, lambda: ledger.reserve(own, at_most=1), "omit them")
+        raises_exactly(ParameterError, lambda: ledger.reserve(own, shared=True), "omit them")
+        raises_exactly(ParameterError, lambda: ledger.reserve(session, at_most=0), "at_most must be an integer")
+        raises_exactly(ParameterTypeError, lambda: ledger.reserve(session, at_most=1.5), "at_most")  # type: ignore[arg-type]
+        raises_exactly(ParameterTypeError, lambda: ledger.reserve(session, at_most=1, shared=1), "shared")  # type: ignore[arg-type]
         assert ledger.count() == 0
 
 
@@ -87,7 +83,7 @@ def test_what_was_stated_is_kept_and_told(path: Path) -> None:
         assert (ledger.history()[0].period, ledger.history()[0].purpose) == ("week 1", None)
         whom = {"person": "guest", "column": "visitor"}
         assert first.metadata_fields == {**words, **whom, "purpose": "sessions", "label": "twice", "at_most": 5}
-        raises_exactly(tk.errors.ParameterError, lambda: ledger.reserve(counted("visitor"), purpose="a\nb"), "purpose")
+        raises_exactly(ParameterError, lambda: ledger.reserve(counted("visitor"), purpose="a\nb"), "purpose")
         for name in ("publisher", "reason"):  # the first is said of a ledger alone
             with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
                 ledger.release(counted("visitor"), ROWS, **{name: "x"})  # type: ignore[arg-type]
@@ -123,11 +119,9 @@ def test_a_ledger_that_names_nobody_looks_at_no_column(path: Path) -> None:
     scores = {"dataset": "votes", "metric": SPACE[1], "budget": 1, "measure": PURE}
     other = path.with_name("other.ledger")
     raises_exactly(
-        tk.errors.ParameterError,
-        lambda: tk.ledger.Ledger.create(other, user="visitor", **scores),
-        "are only for tables",
+        ParameterError, lambda: tk.ledger.Ledger.create(other, user="visitor", **scores), "are only for tables"
     )
-    raises_exactly(tk.errors.ParameterError, lambda: visits(other, user=None, person="guest"), "give user")
+    raises_exactly(ParameterError, lambda: visits(other, user=None, person="guest"), "give user")
     assert not other.exists()
 
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import DataError, DataTypeError, MissingExtraError, ParameterError, TableError, TopKError
+from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
 from .workers import SPACE, costing
@@ -25,15 +27,15 @@ SUMS = SUMMED >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=100.0
 FRAME = pl.DataFrame({"u": [1, 2], "i": ["a", "b"], "v": [0, 1]})
 VOTED = SPACE >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=100.0)
 
-TABLES: dict[str, tuple[tk.Measurement, Any, type[tk.errors.TopKError]]] = {
-    "None": (TOP, None, tk.errors.DataTypeError),
-    "a path": (TOP, "visits.parquet", tk.errors.DataTypeError),
-    "a path object": (TOP, Path("visits.parquet"), tk.errors.DataTypeError),
-    "rows": (TOP, [(1, "a")], tk.errors.DataTypeError),
-    "a column is missing": (TOP, FRAME.drop("i"), tk.errors.DataError),
-    "users are floats": (TOP, FRAME.with_columns(u=pl.lit(1.5)), tk.errors.DataError),
-    "lazy floats": (TOP, FRAME.lazy().with_columns(u=pl.lit(1.5)), tk.errors.DataError),
-    "values are text": (SUMS, FRAME.with_columns(v=pl.lit("1")), tk.errors.DataError),
+TABLES: dict[str, tuple[tk.Measurement, Any, type[TopKError]]] = {
+    "None": (TOP, None, DataTypeError),
+    "a path": (TOP, "visits.parquet", DataTypeError),
+    "a path object": (TOP, Path("visits.parquet"), DataTypeError),
+    "rows": (TOP, [(1, "a")], DataTypeError),
+    "a column is missing": (TOP, FRAME.drop("i"), DataError),
+    "users are floats": (TOP, FRAME.with_columns(u=pl.lit(1.5)), DataError),
+    "lazy floats": (TOP, FRAME.lazy().with_columns(u=pl.lit(1.5)), DataError),
+    "values are text": (SUMS, FRAME.with_columns(v=pl.lit("1")), DataError),
 }
 VECTORS: dict[str, Any] = {
     "None": None,
@@ -89,13 +91,11 @@ def ways(measurement: tk.Measurement, ledger: tk.ledger.Ledger, data: Any) -> di
     }
 
 
-def require_unpaid(
-    ledger: tk.ledger.Ledger, measurement: tk.Measurement, data: Any, error: type[tk.errors.TopKError]
-) -> None:
+def require_unpaid(ledger: tk.ledger.Ledger, measurement: tk.Measurement, data: Any, error: type[TopKError]) -> None:
     asked = ways(measurement, ledger, data)
     before = [one.state for one in ledger.history()]
     for way, ask in asked.items():
-        with pytest.raises(error if way != "recorded" else (error, tk.errors.ParameterError)):
+        with pytest.raises(error if way != "recorded" else (error, ParameterError)):
             ask()
         assert [one.state for one in ledger.history()] == before, way
     assert ledger.planned(2).left() == ("one",)
@@ -114,10 +114,8 @@ def test_a_list_of_another_kind_than_its_column_is_not_paid(name: str, path: Pat
     measurement, column, what = LISTED[name]
     numbered = TEXTS.with_columns(pl.lit(7).alias(column))
     with new(path, 100, metric=USERS) as ledger:
-        require_unpaid(ledger, measurement, numbered, tk.errors.DataError)
-        with pytest.raises(
-            tk.errors.DataError, match=f"column '{column}' contains integers, but the {what} are strings"
-        ):
+        require_unpaid(ledger, measurement, numbered, DataError)
+        with pytest.raises(DataError, match=f"column '{column}' contains integers, but the {what} are strings"):
             ledger.release(measurement, numbered)
         ledger.release(measurement, TEXTS)
 
@@ -127,7 +125,7 @@ def test_integers_for_a_column_of_strings_are_not_paid(engine: str, path: Path) 
     table = ENGINES[engine](FRAME.select("u", "i"))
     counted = FRAMED >> tk.then_count_by_item(candidates=np.array([7, 8]))
     with new(path, 100, metric=USERS) as ledger:
-        with pytest.raises(tk.errors.DataError, match="column 'i' contains strings, but the candidates are integers"):
+        with pytest.raises(DataError, match="column 'i' contains strings, but the candidates are integers"):
             ledger.release(counted >> tk.then_report_noisy_top_k(PURE, k=1, scale=100.0), table)
         assert ledger.count() == 0
         assert ledger.release(TOP, table).size == 1
@@ -147,7 +145,7 @@ def test_nothing_is_known_of_columns_that_a_function_of_the_caller_makes(path: P
 @pytest.mark.parametrize("kind", VECTORS)
 def test_what_is_no_vector_is_not_paid(kind: str, path: Path) -> None:
     with new(path, 100) as ledger:
-        require_unpaid(ledger, VOTED, VECTORS[kind], tk.errors.DataTypeError)
+        require_unpaid(ledger, VOTED, VECTORS[kind], DataTypeError)
         assert ledger.release(VOTED, [1, 2]).size == 1
 
 
@@ -155,12 +153,12 @@ def test_what_is_no_vector_is_not_paid(kind: str, path: Path) -> None:
 def test_a_missing_extra_is_not_paid(module: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with new(path, 100, metric=USERS) as ledger:
-        require_unpaid(ledger, TOP, FRAME, tk.errors.MissingExtraError)
+        require_unpaid(ledger, TOP, FRAME, MissingExtraError)
 
 
 def test_elements_are_looked_at_after_the_debit(path: Path) -> None:
     """An error that depends on the data is paid: whether it comes tells of them."""
-    with new(path, 100) as ledger, pytest.raises(tk.errors.DataError):
+    with new(path, 100) as ledger, pytest.raises(DataError):
         ledger.release(costing(0.25), ["not a number"])
     with tk.ledger.Ledger(path) as ledger:
         assert [one.state for one in ledger.history()] == ["failed"]
@@ -174,11 +172,9 @@ def test_a_file_that_is_read_first_costs_nothing_where_it_is_damaged(text: bytes
     file.write_bytes(content.replace(b"aaaa", text))
     with new(path, 100, metric=USERS) as ledger:
         rows = TOP.input_domain.validate(tk.tables.read_table(file))
-        with pytest.raises(tk.errors.TableError):
-            rows.read_snapshot()
+        raises_exactly(TableError, rows.read_snapshot)
         assert ledger.count() == 0
-        with pytest.raises(tk.errors.TableError):
-            ledger.release(TOP, tk.tables.read_table(file))
+        raises_exactly(TableError, lambda: ledger.release(TOP, tk.tables.read_table(file)))
         assert ledger.count() == 1
         file.write_bytes(content)
         rows = TOP.input_domain.validate(tk.tables.read_table(file))

@@ -17,6 +17,7 @@ from opendp_topk.apps.ledger import checking as repair
 from opendp_topk.apps.ledger import files
 from opendp_topk.apps.ledger.files import SEPARATOR
 from opendp_topk.apps.ledger.records import convert_to_ledger_error
+from opendp_topk.errors import BudgetError, LedgerError, ParameterError, QueryError
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import new
@@ -53,7 +54,7 @@ def test_a_repair_after_any_flipped_bit_lowers_no_total_or_is_refused(path: Path
         path.write_bytes(damaged)
         try:
             assert tk.ledger.Ledger.repair(path, charge_rest=True)
-        except tk.errors.LedgerError:
+        except LedgerError:
             assert path.read_bytes() == damaged, at
             continue
         with tk.ledger.Ledger(path) as ledger:
@@ -83,7 +84,7 @@ def test_records_between_others_are_charged_what_the_next_total_tells(path: Path
         told = ledger._journal.last_record().fields
         assert (told["kind"], told["told"]) == ("repair", found)
         spend(ledger, 1.5)
-        raises_exactly(tk.errors.BudgetError, lambda: spend(ledger, 0.1))
+        raises_exactly(BudgetError, lambda: spend(ledger, 0.1))
         assert ledger.verify() == []
     assert tk.ledger.Ledger.repair(path) == []
 
@@ -102,12 +103,12 @@ def test_what_is_lost_at_the_end_costs_all_that_is_left_or_is_not_repaired(path:
     whole, _ = filled(path)
     damaged = zeroed(whole, *lost)
     path.write_bytes(damaged)
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest", "backup")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest", "backup")
     assert (path.read_bytes(), beside(path)) == (damaged, [])
     assert any("the remaining budget" in one for one in tk.ledger.Ledger.repair(path, charge_rest=True))
     with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.remaining(), ledger.verify()) == (4.0, 0.0, [])
-        raises_exactly(tk.errors.BudgetError, lambda: spend(ledger, 1e-9))
+        raises_exactly(BudgetError, lambda: spend(ledger, 1e-9))
 
 
 @pytest.mark.parametrize("damage", ["header_lost", "another"])
@@ -116,7 +117,7 @@ def test_what_nobody_can_tell_is_not_repaired(path: Path, damage: str) -> None:
     damaged = zeroed(whole, 0) if damage == "header_lost" else b"not a ledger at all\n" * 20
     path.write_bytes(damaged)
     for flag in (False, True):
-        with pytest.raises(tk.errors.LedgerError):
+        with pytest.raises(LedgerError):
             tk.ledger.Ledger.repair(path, charge_rest=flag)
     assert (path.read_bytes(), beside(path)) == (damaged, [])
 
@@ -130,14 +131,14 @@ def test_older_records_that_were_appended_are_refused_and_left_out_at_no_charge(
         path.write_bytes(whole + b"".join(SEPARATOR + one for one in copy))
         mine = costing(0.0, function=drawn.append)
         for look in (lambda: tk.ledger.Ledger(path), lambda: opened.release(mine, [1]), opened.spent, opened.head):  # noqa: B023
-            raises_exactly(tk.errors.LedgerError, look, "does not follow the one before it", "ledger repair")
+            raises_exactly(LedgerError, look, "does not follow the one before it", "ledger repair")
         found = tk.ledger.Ledger.repair(path)
         assert found[0] == f"{back} record{'s' if back > 1 else ''} that occurred twice were omitted"
         assert path.read_bytes().startswith(whole)
         with tk.ledger.Ledger(path) as ledger:
             assert (ledger.spent(), ledger.count(), ledger.verify(head)) == (2.5, 4, [])
             spend(ledger, 1.5)
-            raises_exactly(tk.errors.BudgetError, lambda: spend(ledger, 0.1))
+            raises_exactly(BudgetError, lambda: spend(ledger, 0.1))
     assert drawn == []
 
 
@@ -149,8 +150,8 @@ def test_what_went_on_from_an_older_record_costs_all_that_is_left(path: Path) ->
     with tk.ledger.Ledger(other) as ledger:
         ledger.release(costing(1.0), [1], label="again")
     path.write_bytes(whole + other.read_bytes())
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), "does not follow")
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger(path), "does not follow")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
     assert any("the remaining budget" in one for one in tk.ledger.Ledger.repair(path, charge_rest=True))
     with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.verify()) == (4.0, [])
@@ -166,16 +167,15 @@ def test_a_last_record_of_another_branch_is_refused(path: Path) -> None:
             ledger.reserve(cost="0.25", label=name)
     pieces = [path.with_name(name).read_bytes().split(SEPARATOR) for name in ("one", "other")]
     path.write_bytes(whole + SEPARATOR + pieces[0][-2] + SEPARATOR + pieces[1][-1])
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), "does not follow")
-    with pytest.raises(tk.errors.LedgerError):
-        tk.ledger.Ledger.repair(path)
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger(path), "does not follow")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path))
 
 
 def test_records_that_changed_places_cost_all_that_is_left(path: Path) -> None:
     pieces = filled(path, 2.75)[0].split(SEPARATOR)
     path.write_bytes(SEPARATOR.join([*pieces[:3], pieces[4], pieces[3], *pieces[5:]]))
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), "does not follow")
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger(path), "does not follow")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
     tk.ledger.Ledger.repair(path, charge_rest=True)
     with tk.ledger.Ledger(path) as ledger:
         assert (ledger.spent(), ledger.verify()) == (2.75, [])
@@ -187,7 +187,7 @@ def test_records_that_changed_places_cost_all_that_is_left(path: Path) -> None:
 def test_what_is_no_record_behind_the_last_one_is_left_out_at_no_charge(path: Path, stray: bytes) -> None:
     whole, head = filled(path)
     path.write_bytes(whole + stray)
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(path), "ledger repair")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger(path), "ledger repair")
     found = tk.ledger.Ledger.repair(path)
     assert found[0] == "text after record 7 was not a record and was omitted, without a charge"
     with tk.ledger.Ledger(path) as ledger:
@@ -204,13 +204,13 @@ def test_a_record_that_lost_its_separator_and_more_is_not_left_out_at_no_charge(
     damaged[start] ^= 1
     damaged[start + 100] ^= 3
     path.write_bytes(damaged)
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
 
 
 def test_a_last_record_whose_end_was_changed_is_not_left_out_at_no_charge(path: Path) -> None:
     whole, _ = filled(path)
     path.write_bytes(whole[:-1] + b"x")
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path), "--charge-rest")
 
 
 def test_a_disk_that_fails_in_a_repair_is_told_as_that(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +221,7 @@ def test_a_disk_that_fails_in_a_repair_is_told_as_that(path: Path, monkeypatch: 
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(files.FileLog, "_read_block", convert_to_ledger_error("read")(failing))
-    error = raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), os.strerror(errno.EIO))
+    error = raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path), os.strerror(errno.EIO))
     assert "backup" not in str(error)
 
 
@@ -234,8 +234,7 @@ def test_a_total_that_was_lowered_by_hand_is_not_taken_over(path: Path) -> None:
     overwrite(path, resealed(fields))
     damaged = zeroed(path.read_bytes(), 3)
     path.write_bytes(damaged)
-    with pytest.raises(tk.errors.LedgerError):
-        tk.ledger.Ledger.repair(path)
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path))
     assert path.read_bytes() == damaged
 
 
@@ -254,10 +253,10 @@ def test_the_damaged_file_is_no_second_budget_by_any_name(path: Path) -> None:
     os.link(path, link)
     before = tk.ledger.Ledger(path)
     found = tk.ledger.Ledger.repair(path)
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(link), "empty")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger(link), "empty")
     kept = path.with_name(found[-1].split()[-1])
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger(kept), "not a ledger")
-    raises_exactly(tk.errors.LedgerError, lambda: spend(before, 0.25), "replaced by an older copy")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger(kept), "not a ledger")
+    raises_exactly(LedgerError, lambda: spend(before, 0.25), "replaced by an older copy")
 
 
 @pytest.mark.further
@@ -275,9 +274,7 @@ def test_conversations_of_which_steps_may_be_lost_are_closed(path: Path) -> None
         with tk.ledger.Ledger(path) as again:
             assert (again.spent(), again.verify()) == (1.5, []), lost
             for number in (talk.number, paid.number):
-                raises_exactly(
-                    tk.errors.QueryError, lambda number=number: again.resume(number, [1])(costing(0.0)), "closed"
-                )
+                raises_exactly(QueryError, lambda number=number: again.resume(number, [1])(costing(0.0)), "closed")
 
 
 def test_the_repair_leaves_the_file_alone_when_it_cannot_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,13 +286,13 @@ def test_the_repair_leaves_the_file_alone_when_it_cannot_write(path: Path, monke
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(repair, "write_new_file", full)
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), os.strerror(28))
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path), os.strerror(28))
     assert (path.read_bytes(), beside(path)) == (damaged, [])
 
 
 def test_only_a_file_is_repaired(path: Path) -> None:
-    raises_exactly(tk.errors.ParameterError, lambda: tk.ledger.Ledger.repair("postgresql://x@y/z"), "file")
-    raises_exactly(tk.errors.LedgerError, lambda: tk.ledger.Ledger.repair(path), "it no longer exists")
+    raises_exactly(ParameterError, lambda: tk.ledger.Ledger.repair("postgresql://x@y/z"), "file")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.repair(path), "it no longer exists")
 
 
 @pytest.mark.further

@@ -33,8 +33,7 @@ def ledger(path: Path) -> tk.ledger.Ledger:
     made = new(path, ("1", "1e-6"), tk.PrivacyProfile(), own_delta="5e-7", dataset=f"visits {HOSTILE}", operator="=Ada")
     made.release(costing(2.0**-8, ZCDP), [1], label=HOSTILE)
     made.reserve(cost=("0.001", "1e-8"), label="a survey")
-    with pytest.raises(tk.errors.DataError):
-        made.release(costing(2.0**-10, ZCDP), ["x"], label="=1+1")
+    raises_exactly(tk.errors.DataTypeError, lambda: made.release(costing(2.0**-10, ZCDP), ["x"], label="=1+1"))
     return made
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -127,9 +128,7 @@ TABLES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", TABLES)
-def test_a_table_that_is_none_of_a_ledger_takes_no_debit_and_is_not_opened(
-    server: Server, schema: str, change: str
-) -> None:
+def test_a_table_of_no_ledger_takes_no_debit_and_is_not_opened(server: Server, schema: str, change: str) -> None:
     statements, says = TABLES[change]
     address = server.address(f"{schema}/one")
     ledger = new(address, 3)
@@ -430,12 +429,8 @@ def test_a_password_that_a_driver_repeats_is_not_told(monkeypatch: pytest.Monkey
 
 def test_without_its_driver_a_server_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    raises_exactly(
-        tk.errors.MissingExtraError,
-        lambda: tk.ledger.Ledger("postgresql://one"),
-        "requires psycopg 3",
-        "opendp_topk[postgres]",
-    )
+    opened = partial(tk.ledger.Ledger, "postgresql://one")
+    raises_exactly(tk.errors.MissingExtraError, opened, "requires psycopg 3", "opendp_topk[postgres]")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import opendp_topk as tk
 from opendp_topk.apps.ledger import postgres
 from opendp_topk.apps.ledger.records import seal_record
 from opendp_topk.apps.ledger.report import ledger_summary
+from opendp_topk.errors import BudgetError, LedgerError, QueryError
 from tests.concepts.sentinels import raises_exactly
 
 from .conftest import draws_nothing, new
@@ -59,20 +60,20 @@ DRAWN: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any
         lambda ledger: ledger.planned(1),
         lambda plan: plan.release("place 1", [1], ONE),
         lambda plan: plan.release("place 0", [1], ONE) and plan.left(),
-        tk.errors.QueryError,
+        QueryError,
     ),
     "conversation": (
         lambda ledger: ledger.resume(2, [1]),
         lambda talk: talk(costing(0.75)),
         lambda talk: talk(ONE) and talk.remaining(),
-        tk.errors.BudgetError,
+        BudgetError,
     ),
 }
 
 
 def refused_step(found: Any, server: Server) -> None:
     """A step that is refused when it has read what others wrote."""
-    with contextlib.suppress(tk.errors.QueryError, tk.errors.BudgetError):
+    with contextlib.suppress(QueryError, BudgetError):
         found.release("place 0", [1], ONE) if hasattr(found, "left") else found(costing(1.0))
 
 
@@ -92,7 +93,7 @@ def failed_commit(found: Any, server: Server) -> None:
 
     postgres.execute_statements = said  # type: ignore[attr-defined]
     try:
-        raises_exactly(tk.errors.LedgerError, lambda: next_step(found))
+        raises_exactly(LedgerError, lambda: next_step(found))
     finally:
         postgres.execute_statements = real  # type: ignore[attr-defined]
 
@@ -114,9 +115,7 @@ def test_what_a_crash_takes_back_is_read_again(losing: Server, address: str, wha
 
 
 @pytest.mark.slow
-def test_pages_of_records_from_before_and_after_a_crash_are_not_joined(
-    losing: Server, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_across_a_crash_are_not_joined(losing: Server, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page may end with a record that is lost then, whose number a draw has when the next page is read."""
     monkeypatch.setattr(postgres, "_PAGE", 1)
     ledger = tk.ledger.Ledger(address)
@@ -127,7 +126,7 @@ def test_pages_of_records_from_before_and_after_a_crash_are_not_joined(
     assert seen[-1].fields["kind"] == "state"
     crash(losing)
     tk.ledger.Ledger(address).planned(1).release("place 1", [1], ONE)
-    raises_exactly(tk.errors.LedgerError, lambda: next(listed), "its server crashed while it was read")
+    raises_exactly(LedgerError, lambda: next(listed), "its server crashed while it was read")
     assert plan.left() == ("place 2", "place 3")
 
 
@@ -139,9 +138,7 @@ HEADS: dict[str, Callable[[tk.ledger.Ledger], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", HEADS)
-def test_a_head_that_is_taken_while_others_write_stays_true_after_a_crash(
-    losing: Server, address: str, how: str
-) -> None:
+def test_a_head_taken_while_others_write_stays_true_after_a_crash(losing: Server, address: str, how: str) -> None:
     ledger, other = tk.ledger.Ledger(address), tk.ledger.Ledger(address)
     reserved, log = other.reserve(cost=1), ledger._journal.log
     real = log.sync_records
@@ -187,8 +184,8 @@ def test_a_ledger_that_has_only_read_misses_what_was_set_back(losing: Server, ad
     READERS[reader](mine)
     set_back(losing, address, 6)
     draws_nothing(mine, TAKEN_BACK)
-    raises_exactly(tk.errors.LedgerError, mine.history, TAKEN_BACK)
-    raises_exactly(tk.errors.LedgerError, mine.spent, TAKEN_BACK)
+    raises_exactly(LedgerError, mine.history, TAKEN_BACK)
+    raises_exactly(LedgerError, mine.spent, TAKEN_BACK)
     (problem,) = mine.verify()
     assert TAKEN_BACK in problem
     tk.ledger.Ledger(address).release(costing(1.0), [1])  # who opens it anew cannot know, but with a head that was kept
@@ -204,7 +201,7 @@ def test_what_may_be_lost_is_not_missed(losing: Server, address: str) -> None:
     ledger.release(costing(1.0), [1])
     assert (ledger.spent(), ledger.verify()) == (4.0, [])
     set_back(losing, address, 0)
-    raises_exactly(tk.errors.LedgerError, ledger.head, "could not be read: it no longer exists")
+    raises_exactly(LedgerError, ledger.head, "could not be read: it no longer exists")
 
 
 @pytest.mark.slow
@@ -226,7 +223,7 @@ def moved(address: str) -> str:
     drawn: list[Any] = []
     with tk.ledger.Ledger(address) as ledger:
         work = functools.partial(ledger.release, costing(1.0, function=drawn.append), [1])
-        caught = raises_exactly(tk.errors.LedgerError, work, MOVED, "accept_file_system")
+        caught = raises_exactly(LedgerError, work, MOVED, "accept_file_system")
         (problem,) = ledger.verify()
     assert MOVED in problem
     assert drawn == []
@@ -237,7 +234,7 @@ def accepted(address: str) -> None:
     """Accept what :func:`moved` found; then the rest of the budget, one release, is left."""
     with tk.ledger.Ledger(address, accept_file_system=moved(address)) as ledger:
         ledger.release(costing(1.0), [1])
-        raises_exactly(tk.errors.BudgetError, lambda: ledger.release(costing(1.0), [1]))
+        raises_exactly(BudgetError, lambda: ledger.release(costing(1.0), [1]))
         assert (ledger.verify(), len(ledger.accepted)) == ([], 2)
 
 
@@ -324,13 +321,9 @@ def test_the_target_of_a_subscription_takes_no_debit() -> None:
         end = time.monotonic() + 60
         while target.sql(f"SELECT count(*) FROM {TABLE} WHERE ledger = 'one'") != [(3,)] and time.monotonic() < end:
             time.sleep(0.05)
-        raises_exactly(
-            tk.errors.LedgerError, lambda: tk.ledger.Ledger(target.address("one")), "the target of a subscription"
-        )
+        raises_exactly(LedgerError, lambda: tk.ledger.Ledger(target.address("one")), "the target of a subscription")
         target.sql("ALTER SUBSCRIPTION all_of_it DISABLE")
-        raises_exactly(
-            tk.errors.LedgerError, lambda: tk.ledger.Ledger(target.address("other")), "the target of a subscription"
-        )
+        raises_exactly(LedgerError, lambda: tk.ledger.Ledger(target.address("other")), "the target of a subscription")
         target.sql("DROP SUBSCRIPTION all_of_it")
         with tk.ledger.Ledger(target.address("one")) as copy:
             draws_nothing(copy, MOVED)

@@ -93,9 +93,7 @@ def test_a_child_knows_nothing_of_debits_that_other_threads_had_in_work(path: Pa
 
 
 @forks
-def test_what_belongs_to_a_process_is_refused_in_a_child_that_has_its_number(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_process_owns_is_refused_in_a_child_with_its_number(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a child of a child may have, and a process in a namespace of its own."""
     monkeypatch.setattr(os, "getpid", lambda: 7)
     ledger = new(path, 10)

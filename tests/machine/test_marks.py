@@ -167,17 +167,11 @@ def test_a_mark_is_no_part_of_what_others_rely_on(copy: Path) -> None:
 def test_what_a_theorem_states() -> None:
     lines = machine.theorem_with_vocabulary("Concentrated.range_to_zCDP").splitlines()
     assert lines[0] == ("Theorem range_to_zCDP : forall a, range outcomes P P' a -> zCDP outcomes P P' (a ^ 2 / 8)")
-    assert (
-        "Definition zCDP {A : Type} (outcomes : list A) (P P' : A -> R) (rho : R) : Prop := renyi outcomes P P' rho"
-        in (" ".join(lines))
-    )
+    stated = "Definition zCDP {A : Type} (outcomes : list A) (P P' : A -> R) (rho : R) : Prop"
+    assert f"{stated} := renyi outcomes P P' rho" in " ".join(lines)
     assert machine.required_files("Concentrated") == ["Concentrated", "Laws", "Sums"]
-    assert machine.required_files("Hyperbolic") == [
-        "Concentrated",
-        "Hyperbolic",
-        "Laws",
-        "Sums",
-    ]  # which names one of these
+    # which names one of these
+    assert machine.required_files("Hyperbolic") == ["Concentrated", "Hyperbolic", "Laws", "Sums"]
     assert not [line for line in lines[1:] if line.startswith(("Theorem", "Lemma", "Proof"))]
 
 

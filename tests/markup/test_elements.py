@@ -1,5 +1,9 @@
 """Elements as a parser of HTML reads them: what is text stays text."""
 
+from pathlib import Path
+
+import pytest
+
 from opendp_topk.markup import elements
 from opendp_topk.markup.elements import Markup, el
 
@@ -29,10 +33,8 @@ def test_a_notebook_shows_names_and_what_they_are() -> None:
     page = elements.facts_table("Of <it>", [("a", "1 < 2"), ("b", 3)])
     assert only(page, "caption").text == "Of <it>"
     rows = only(page, "tbody").all("tr")
-    assert [[(one.name, one.text) for one in row.all("th", "td")] for row in rows] == [
-        [("th", "a"), ("td", "1 < 2")],
-        [("th", "b"), ("td", "3")],
-    ]
+    cells = [[(one.name, one.text) for one in row.all("th", "td")] for row in rows]
+    assert cells == [[("th", "a"), ("td", "1 < 2")], [("th", "b"), ("td", "3")]]
     assert [one.attributes["scope"] for one in read(page).all("th")] == ["row", "row"]
 
 
@@ -40,9 +42,29 @@ def test_a_notebook_shows_the_first_hundred_lines_and_how_many_there_are() -> No
     for many, more in ((2, ""), (100, ""), (101, " (the first 100 of 101)")):
         page = elements.columns_table("Numbers", {"n": range(many), "square": [n * n for n in range(many)]})
         assert only(page, "caption").text == f"Numbers{more}"
-        assert [(one.text, one.attributes["scope"]) for one in only(page, "thead").all("th")] == [
-            ("n", "col"),
-            ("square", "col"),
-        ]
+        heads = [(one.text, one.attributes["scope"]) for one in only(page, "thead").all("th")]
+        assert heads == [("n", "col"), ("square", "col")]
         shown = [[one.text for one in row.all("td")] for row in only(page, "tbody").all("tr")]
         assert shown == [[str(n), str(n * n)] for n in range(min(many, 100))]
+
+
+def test_tables_are_aligned_whatever_a_notebook_does_by_default() -> None:
+    left, names = "text-align: left", "text-align: left; vertical-align: top; white-space: nowrap"
+    caption = {"style": "text-align: left; font-weight: bold; caption-side: top"}
+    for page, first in (
+        (elements.facts_table("T", [("a", 1)]), names),
+        (elements.columns_table("T", {"a": [1]}), left),
+    ):
+        assert only(page, "caption").attributes == caption
+        assert [only(page, name).attributes["style"] for name in ("th", "td")] == [first, left]
+    with pytest.raises(ValueError, match="argument 2"):
+        elements.columns_table("T", {"a": [1, 2], "b": [1]})
+
+
+def test_the_head_of_a_page_loads_nothing(tmp_path: Path) -> None:
+    (style := tmp_path / "style.css").write_text("a > b {}", encoding="utf-8")
+    assert elements.page_head("1 < 2", style) == (
+        '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        "<title>1 &lt; 2</title><style>a > b {}</style></head>"
+    )

@@ -30,12 +30,8 @@ def test_no_character_acts_on_a_line() -> None:
 
 
 def test_what_harms_nobody_is_shown_as_it_is() -> None:
-    assert (
-        foreign.terminal_line(HARMLESS)
-        == foreign.escape_html(HARMLESS)
-        == foreign.spreadsheet_cell(HARMLESS)
-        == HARMLESS
-    )
+    for escape in (foreign.terminal_line, foreign.escape_html, foreign.spreadsheet_cell):
+        assert escape(HARMLESS) == HARMLESS
     assert json.loads(foreign.json_text([HARMLESS])) == [HARMLESS]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import BudgetError, DataError, ParameterError, ParameterTypeError, QueryError
 from opendp_topk.sampling.noises.noise import Noise
 from tests.concepts import own_noises
 from tests.concepts.links import check_constructor, check_measurement
@@ -42,7 +43,7 @@ def talk(measurement: tk.Measurement, scores: Any) -> tuple[bool, ...]:
     for index in range(len(scores)):
         try:
             found.append(queryable(index))
-        except tk.errors.BudgetError:
+        except BudgetError:
             break
     return tuple(found)
 
@@ -53,10 +54,8 @@ def specimens() -> list[Specimen]:
 
     options = {"threshold_scale": 2, "k": 1}
     pair = ((1, 0, 0), (2, 0, 0))
-    return [
-        Specimen(build(MAX, **options, ask=range(3)), pair, law, share=0.99),
-        Specimen(build(MAX, **options), pair, law, share=0.99, cell=talk),
-    ]
+    at_once = Specimen(build(MAX, **options, ask=range(3)), pair, law, share=0.99)
+    return [at_once, Specimen(build(MAX, **options), pair, law, share=0.99, cell=talk)]
 
 
 def loss(noise: Noise | Any, x: Any, y: Any, s: float, t: float, k: int) -> dict[Any, float]:
@@ -240,7 +239,7 @@ def test_scores_may_be_asked_for_in_any_order_again_and_in_lists() -> None:
     assert queryable([2, 0, 0]).tolist() == [False, False, False]
     assert queryable(np.array([0, 1, 2])).tolist() == [False, True, False]
     assert queryable(range(3)).tolist() == [False, True], "it ends with the k-th True"
-    raises_exactly(tk.errors.BudgetError, lambda: queryable(0), "no query is left")
+    raises_exactly(BudgetError, lambda: queryable(0), "no query is left")
     assert build(MAX, threshold=1000, ask=(2, 1, 0))([10, 5000, 20]).tolist() == [False, True]
     floats = tk.VectorDomain(tk.AtomDomain(float)), ONE_WAY
     exact = floats >> tk.then_above_threshold(MAX, threshold=Fraction(1, 3), scale=0, ask=[0, 1])
@@ -257,23 +256,23 @@ def test_a_conversation_about_a_vector_is_about_that_vector() -> None:
 
 @pytest.mark.parametrize("query", ["0", 0.0, True, None, [0, "1"], [[0]], {0}])
 def test_a_query_that_is_no_index_is_refused(query: Any) -> None:
-    raises_exactly(tk.errors.ParameterTypeError, lambda: build(MAX)([1, 2])(query), "query")
+    raises_exactly(ParameterTypeError, lambda: build(MAX)([1, 2])(query), "query")
 
 
 @pytest.mark.parametrize("query", [-1, 2, [0, 2], []])
 def test_a_query_out_of_range_is_refused(query: Any) -> None:
-    raises_exactly(tk.errors.ParameterError, lambda: build(MAX)([1, 2])(query), "query")
+    raises_exactly(ParameterError, lambda: build(MAX)([1, 2])(query), "query")
 
 
 @pytest.mark.parametrize(
     ("options", "error", "word"),
     [
-        ({"threshold": math.nan}, tk.errors.ParameterError, "threshold"),
-        ({"threshold": -math.inf}, tk.errors.ParameterError, "threshold"),
-        ({"noise": "Laplace"}, tk.errors.ParameterTypeError, "noise"),
-        ({"ask": 3}, tk.errors.ParameterTypeError, "ask"),
-        ({"ask": [-1]}, tk.errors.ParameterError, "ask"),
-        ({"ask": []}, tk.errors.ParameterError, "ask"),
+        ({"threshold": math.nan}, ParameterError, "threshold"),
+        ({"threshold": -math.inf}, ParameterError, "threshold"),
+        ({"noise": "Laplace"}, ParameterTypeError, "noise"),
+        ({"ask": 3}, ParameterTypeError, "ask"),
+        ({"ask": [-1]}, ParameterError, "ask"),
+        ({"ask": []}, ParameterError, "ask"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], word: str) -> None:
@@ -281,17 +280,15 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 
 
 def test_other_spaces_and_noises_are_refused() -> None:
-    raises_exactly(tk.errors.ParameterTypeError, lambda: build(MAX, tk.RangeDistance()), "LInfDistance")
-    raises_exactly(tk.errors.ParameterTypeError, lambda: build(tk.Approximate(MAX)), "output_measure")
+    raises_exactly(ParameterTypeError, lambda: build(MAX, tk.RangeDistance()), "LInfDistance")
+    raises_exactly(ParameterTypeError, lambda: build(tk.Approximate(MAX)), "output_measure")
     own = tk.noise.CustomNoise(
         "own", quantile=own_noises.asymmetric_laplace, survival=own_noises.asymmetric_laplace_survival
     )
-    raises_exactly(tk.errors.ParameterError, lambda: build(MAX, noise=own), "noise")
+    raises_exactly(ParameterError, lambda: build(MAX, noise=own), "noise")
     sized = tk.VectorDomain(tk.AtomDomain(int), size=2), ONE_WAY
-    raises_exactly(
-        tk.errors.ParameterError, lambda: tk.make_above_threshold(*sized, MAX, threshold=0, scale=1, ask=[2]), "ask"
-    )
-    raises_exactly(tk.errors.DataError, lambda: build(MAX, ask=[2])([1, 2]), "ask")
+    raises_exactly(ParameterError, lambda: tk.make_above_threshold(*sized, MAX, threshold=0, scale=1, ask=[2]), "ask")
+    raises_exactly(DataError, lambda: build(MAX, ask=[2])([1, 2]), "ask")
 
 
 @pytest.mark.parametrize("measure", [*MEASURES, tk.PrivacyProfile()], ids=repr)
@@ -323,7 +320,7 @@ def test_it_is_paid_from_a_ledger_round_by_round(tmp_path: Path) -> None:
     assert spent == [0.25, 0.5]
     conversation(build(MAX, threshold=10**6, scale=8, ask=range(4)))
     assert ledger.spent() == 0.75, "a round without an answer above costs as much"
-    raises_exactly(tk.errors.BudgetError, lambda: conversation(build(MAX, threshold=0, scale=1, ask=[0])), "left")
+    raises_exactly(BudgetError, lambda: conversation(build(MAX, threshold=0, scale=1, ask=[0])), "left")
 
 
 def test_an_interactive_one_in_a_conversation_is_closed_by_the_next_query() -> None:
@@ -332,5 +329,5 @@ def test_an_interactive_one_in_a_conversation_is_closed_by_the_next_query() -> N
     first = outer(build(MAX, threshold=1000))
     assert first(0) is False
     second = outer(build(MAX, threshold=1000))
-    raises_exactly(tk.errors.QueryError, lambda: first(1), "closed")
+    raises_exactly(QueryError, lambda: first(1), "closed")
     assert second(1) is True

@@ -116,10 +116,8 @@ def test_the_printed_binomials_break_the_claim() -> None:
     def planted(scores: tuple[int, ...], count: Any) -> dict[Any, Any]:
         ranks = sorted(range(3), key=lambda i: -scores[i])
         classes = oracle.class_law(scores, k, 1 / r, gamma, count)
-        return {
-            s: classes[oracle.class_of(tuple(ranks.index(i) + 1 for i in s), 3)]
-            for s in itertools.combinations(range(3), 2)
-        }
+        sets = itertools.combinations(range(3), 2)
+        return {s: classes[oracle.class_of(tuple(ranks.index(i) + 1 for i in s), 3)] for s in sets}
 
     sound = [planted(z, oracle.sizes) for z in (x, y)]
     assert within(realised(tk.MaxDivergence(), *sound), claimed)
@@ -151,9 +149,7 @@ def test_gamma_weighs_the_least_score_inside(gamma: Fraction, noise: str) -> Non
 @pytest.mark.quick(noise="Gumbel()", utility="margin")
 @pytest.mark.parametrize("utility", ["margin", "distance"])
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
-def test_many_releases_at_once_follow_the_law_where_subsets_are_not_listed(
-    noise: Any, utility: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_releases_follow_the_unlisted_law(noise: Any, utility: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listed, "draw_listed_subsets", lambda *_, **__: None)
     options = {"k": 2, "scale": Fraction(3, 2), "gamma": Fraction(1, 4), "utility": utility, "noise": noise}
     drawn = build(None, tk.LInfDistance(), tk.MaxDivergence(), optimize="min", **options)

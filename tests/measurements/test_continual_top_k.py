@@ -12,15 +12,9 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.measurements.continual_top_k import (
-    changed_node_sums,
-    changed_root_sums,
-    largest_variance,
-    make_continual_top_k,
-    noise_error_bound,
-    rooted_variance,
-    running_sum_variance,
-)
+from opendp_topk.errors import BudgetError, DataError, DataTypeError, ParameterError, ParameterTypeError, SpaceError
+from opendp_topk.measurements import continual_top_k
+from opendp_topk.measurements.continual_top_k import changed_root_sums, largest_variance, make_continual_top_k
 from tests.concepts.losses import realised
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Law, Specimen
@@ -60,10 +54,8 @@ def specimens() -> list[Specimen]:
         return running.leaders(2, running.known([x[0] - x[1], -2]), noise)
 
     options = {"steps": 2, "scale": 2, "gaussian": False}
-    return [
-        Specimen(build(MAX, at_once=True, **options), ((2, 0, 0, 9), (2, 1, 0, 9)), law, share=0.4, cell=won),
-        Specimen(build(MAX, **options), ((0, 3), (1, 3)), after, share=0.4, cell=talk),
-    ]
+    at_once = Specimen(build(MAX, at_once=True, **options), ((2, 0, 0, 9), (2, 1, 0, 9)), law, share=0.4, cell=won)
+    return [at_once, Specimen(build(MAX, **options), ((0, 3), (1, 3)), after, share=0.4, cell=talk)]
 
 
 # The map against all moves
@@ -97,7 +89,7 @@ def test_all_moves_of_the_nodes(steps: int, width: int) -> None:
                 rows = abs(root @ np.reshape(cells, (steps, width)) * unit).round()
                 found = {"each": rows.max(), "total": rows.sum(), "squares": (rows**2).sum()}
                 farthest |= Counter({name: int(most) for name, most in found.items()})
-        bound = changed_node_sums(steps, min(changes, steps * width), each)
+        bound = continual_top_k.changed_node_sums(steps, min(changes, steps * width), each)
         claimed = {"each": bound.each, "total": bound.total, "squares": bound.squares}
         assert all(worst[name] <= claimed[name] for name in claimed), (changes, each)
         if changes <= 2 ** (steps.bit_length() - 1) * width:
@@ -258,7 +250,7 @@ def test_two_weeks_of_one_item_cost_more_than_two_items() -> None:
     moments = [sum(float(far[z]) ** (1 - order) * float(far.get(z - by, 0)) ** order for z in far) for by in (4, 6)]
     rho = sum(map(math.log, moments)) / (order - 1) / order
     assert abs(rho - build(ZCDP, 2, steps=2).map(1)) < 1e-9
-    assert changed_node_sums(2, 2, 1).squares == 6, "of the nodes, one moves by two"
+    assert continual_top_k.changed_node_sums(2, 2, 1).squares == 6, "of the nodes, one moves by two"
 
 
 # Samples
@@ -296,7 +288,7 @@ def test_running_sums_share_the_noise_of_the_square_root() -> None:
     noise = np.array([one.counts[np.argsort(one.indices)] for one in released]) / scale
     root = running.root(steps)
     assert np.abs(noise @ noise.T / n - root @ root.T).max() < 0.12
-    assert rooted_variance(steps) == pytest.approx((root @ root.T)[-1, -1])
+    assert continual_top_k.rooted_variance(steps) == pytest.approx((root @ root.T)[-1, -1])
 
 
 def test_without_noise_the_sums_are_those_of_the_counts() -> None:
@@ -331,9 +323,9 @@ def test_the_variance_is_that_of_the_weights() -> None:
     for steps in (1, 2, 3, 4, 7):
         law, one = (running.last_sum(t, "gaussian", Fraction(1)) for t in (steps, 1))
         ratio = sum(float(z) ** 2 * p for z, p in law.items()) / sum(float(z) ** 2 * p for z, p in one.items())
-        assert abs(ratio - float(running_sum_variance(steps))) < 1e-9
+        assert abs(ratio - float(continual_top_k.running_sum_variance(steps))) < 1e-9
     for steps in range(1, 300):
-        assert largest_variance(steps) == max(map(running_sum_variance, range(1, steps + 1)))
+        assert largest_variance(steps) == max(map(continual_top_k.running_sum_variance, range(1, steps + 1)))
         assert largest_variance(steps) <= Fraction(steps.bit_length() + 2, 2)
 
 
@@ -348,7 +340,7 @@ def test_accuracy_holds_and_is_not_idle(gaussian: bool) -> None:
         assert sum(p for z, p in law.items() if abs(z) > bound / 4) > share
     assert build(ZCDP, scale=0).accuracy(5) == 0.0
     assert build(MAX, scale=1e308).accuracy(5) == build(ZCDP, scale=1e200).accuracy(5) == math.inf
-    raises_exactly(tk.errors.ParameterError, lambda: build(ZCDP, k=3).accuracy(2), "n_candidates must be at least k")
+    raises_exactly(ParameterError, lambda: build(ZCDP, k=3).accuracy(2), "n_candidates must be at least k")
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
@@ -358,7 +350,7 @@ def test_the_noise_of_many_nodes_is_within_the_bound(gaussian: bool) -> None:
     masses = np.array([float(one.get(z, 0)) for z in range(-60, 61)])
     total = functools.reduce(np.convolve, [masses] * 50)
     sizes = abs(np.arange(len(total)) - len(total) // 2)
-    bound = noise_error_bound(Fraction(2), Fraction(50), Fraction(1, 5), gaussian=gaussian)
+    bound = continual_top_k.noise_error_bound(Fraction(2), Fraction(50), Fraction(1, 5), gaussian=gaussian)
     assert total[sizes > bound / 2].sum() <= 0.2 < total[sizes > bound / 4].sum()
     if gaussian:
         assert bound == pytest.approx(2 * math.sqrt(2 * 50 * 2**2 * math.log(2 * 5)), rel=1e-12)
@@ -368,10 +360,12 @@ def test_the_square_root_is_nearer_than_the_tree_and_than_releases_of_their_own(
     """At one rho, by the variances after the worst step."""
 
     def root_cost(steps: int, changes: int) -> Fraction:
-        return Fraction(changed_root_sums(steps, changes, 1).squares, 16 ** (steps - 1)) * rooted_variance(steps)
+        return Fraction(
+            changed_root_sums(steps, changes, 1).squares, 16 ** (steps - 1)
+        ) * continual_top_k.rooted_variance(steps)
 
     def tree_cost(steps: int, changes: int) -> Fraction:
-        return changed_node_sums(steps, changes, 1).squares * largest_variance(steps)
+        return continual_top_k.changed_node_sums(steps, changes, 1).squares * largest_variance(steps)
 
     for steps, changes in itertools.product((2, 3, 9, 52, 99), (1, 2, 7, 60)):
         assert root_cost(steps, changes) < tree_cost(steps, changes)
@@ -388,17 +382,17 @@ def test_the_square_root_is_nearer_than_the_tree_and_than_releases_of_their_own(
 def test_a_conversation_refuses_without_a_change() -> None:
     lists = build(ZCDP, scale=0, steps=3, k=2)([5, 1])
     assert lists(None).counts.tolist() == lists(None).counts.tolist() == [5, 1]
-    raises_exactly(tk.errors.DataError, lambda: lists([1, 2, 3]), "as many as those of the first step")
+    raises_exactly(DataError, lambda: lists([1, 2, 3]), "as many as those of the first step")
     for query in ("12", [1, 0.5], 3, [[1, 2]], [True, False]):
-        with pytest.raises(tk.errors.DataError):
+        with pytest.raises(DataError):
             lists(query)
     counts = np.array([0, 7])
     assert lists(counts).counts.tolist() == [8, 5]
     counts[:] = 1000
     assert lists([1, 0]).counts.tolist() == [8, 6]
-    raises_exactly(tk.errors.BudgetError, lambda: lists([1, 0]), "all steps have been taken")
+    raises_exactly(BudgetError, lambda: lists([1, 0]), "all steps have been taken")
     assert lists(None).counts.tolist() == [8, 6], "what was released may be seen again"
-    raises_exactly(tk.errors.DataError, lambda: build(ZCDP, k=3)([5, 1]), "at least k (3)")
+    raises_exactly(DataError, lambda: build(ZCDP, k=3)([5, 1]), "at least k (3)")
 
 
 def test_a_list_is_the_same_when_it_is_asked_for_again() -> None:
@@ -413,7 +407,7 @@ def test_a_ledger_of_users_takes_it_at_a_stated_price(tmp_path: Path) -> None:
         tmp_path / "ledger", budget=1, measure=ZCDP, metric=tk.UserDistance(), dataset="a year"
     )
     weekly = build(ZCDP, steps=52, scale=4)
-    raises_exactly(tk.errors.SpaceError, lambda: ledger.reserve(weekly), "metric of the ledger, UserDistance")
+    raises_exactly(SpaceError, lambda: ledger.reserve(weekly), "metric of the ledger, UserDistance")
     with ledger.reserve(cost=weekly.exact_map(1), label="52 weekly lists"):
         lists = weekly([10, 500])
         assert ledger.spent() == weekly.map(1) == pytest.approx(2.3223 / 32, rel=1e-3)
@@ -430,15 +424,11 @@ def test_the_noise_follows_the_measure_or_the_word() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "word"),
     [
-        ({"items": ["a", "a"]}, tk.errors.ParameterError, "items"),
-        ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=7), "at_once": True}, tk.errors.ParameterError, "steps"),
-        (
-            {"domain": tk.VectorDomain(tk.AtomDomain(int), size=6), "at_once": True, "k": 3},
-            tk.errors.SpaceError,
-            "k (3)",
-        ),
-        ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=3), "items": ["a"]}, tk.errors.SpaceError, "items"),
-        ({"domain": tk.VectorDomain(tk.AtomDomain(float), size=3)}, tk.errors.SpaceError, "does not measure"),
+        ({"items": ["a", "a"]}, ParameterError, "items"),
+        ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=7), "at_once": True}, ParameterError, "steps"),
+        ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=6), "at_once": True, "k": 3}, SpaceError, "k (3)"),
+        ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=3), "items": ["a"]}, SpaceError, "items"),
+        ({"domain": tk.VectorDomain(tk.AtomDomain(float), size=3)}, SpaceError, "does not measure"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], word: str) -> None:
@@ -446,16 +436,14 @@ def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exceptio
 
 
 def test_other_measures_and_metrics_are_refused() -> None:
-    raises_exactly(tk.errors.ParameterTypeError, lambda: build(MAX, gaussian=True), "output_measure")
-    raises_exactly(tk.errors.ParameterTypeError, lambda: build(PROFILE), "output_measure")
-    raises_exactly(tk.errors.ParameterTypeError, lambda: build(tk.Approximate(ZCDP), at_once=True), "output_measure")
+    raises_exactly(ParameterTypeError, lambda: build(MAX, gaussian=True), "output_measure")
+    raises_exactly(ParameterTypeError, lambda: build(PROFILE), "output_measure")
+    raises_exactly(ParameterTypeError, lambda: build(tk.Approximate(ZCDP), at_once=True), "output_measure")
     wrong = INT, tk.L1Distance()
     raises_exactly(
-        tk.errors.ParameterTypeError,
-        lambda: make_continual_top_k(*wrong, ZCDP, steps=2, k=1, scale=1),
-        "L01InfDistance",
+        ParameterTypeError, lambda: make_continual_top_k(*wrong, ZCDP, steps=2, k=1, scale=1), "L01InfDistance"
     )
-    raises_exactly(tk.errors.DataError, lambda: build(ZCDP, at_once=True)([1, 2, 3, 4]), "for each step")
+    raises_exactly(DataError, lambda: build(ZCDP, at_once=True)([1, 2, 3, 4]), "for each step")
 
 
 # Tables
@@ -533,12 +521,12 @@ def test_the_map_of_tables_is_that_of_as_many_counts() -> None:
 def test_tables_are_checked_before_anything_is_taken(tmp_path: Path) -> None:
     lists = of_tables(steps=3)(lent([(1, "a"), (1, "a")]))
     words = pytest.importorskip("polars").DataFrame({"reader": ["1"], "book": ["b"]})
-    raises_exactly(tk.errors.DataTypeError, lambda: lists(words), "integers in the tables of all steps")
-    raises_exactly(tk.errors.DataTypeError, lambda: lists(words.with_columns(reader=1, book=2)), "candidates")
-    raises_exactly(tk.errors.DataTypeError, lambda: lists([1, 2]), "table")
+    raises_exactly(DataTypeError, lambda: lists(words), "integers in the tables of all steps")
+    raises_exactly(DataTypeError, lambda: lists(words.with_columns(reader=1, book=2)), "candidates")
+    raises_exactly(DataTypeError, lambda: lists([1, 2]), "table")
     assert lists(lent([(1, "b"), (2, "b")])).counts.tolist() == [2, 1]
     assert lists(lent([(1, "b"), (1, "a")])).counts.tolist() == [2, 1], "of reader 1 two counts were taken"
-    raises_exactly(tk.errors.BudgetError, lambda: lists(lent([])), "all steps")
+    raises_exactly(BudgetError, lambda: lists(lent([])), "all steps")
     unit = {"metric": tk.UserDistance(), "user": "reader"}
     with tk.ledger.Ledger.create(tmp_path / "l", budget=1, measure=ZCDP, dataset="loans", **unit) as ledger:
         year = of_tables(scale=8.0)
@@ -550,17 +538,17 @@ def test_tables_are_checked_before_anything_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "word"),
     [
-        ({"items": None}, tk.errors.ParameterError, "items"),
-        ({"items": ["a", 1]}, tk.errors.ParameterError, "items"),
-        ({"items": [True, False]}, tk.errors.ParameterError, "items"),
-        ({"max_items": 0}, tk.errors.ParameterError, "max_items"),
-        ({"max_items": None}, tk.errors.ParameterTypeError, "max_items"),
-        ({"at_once": True}, tk.errors.ParameterError, "at_once"),
-        ({"k": 3}, tk.errors.SpaceError, "k (3)"),
+        ({"items": None}, ParameterError, "items"),
+        ({"items": ["a", 1]}, ParameterError, "items"),
+        ({"items": [True, False]}, ParameterError, "items"),
+        ({"max_items": 0}, ParameterError, "max_items"),
+        ({"max_items": None}, ParameterTypeError, "max_items"),
+        ({"at_once": True}, ParameterError, "at_once"),
+        ({"k": 3}, SpaceError, "k (3)"),
     ],
 )
 def test_bad_arguments_of_tables_are_refused(options: dict[str, Any], error: type[Exception], word: str) -> None:
     raises_exactly(error, lambda: of_tables(**options), word)
-    raises_exactly(tk.errors.ParameterError, lambda: build(ZCDP, max_items=2), "max_items")
+    raises_exactly(ParameterError, lambda: build(ZCDP, max_items=2), "max_items")
     kept = (FRAMES, tk.UserDistance()) >> tk.then_bound_contributions(most=1)
-    raises_exactly(tk.errors.SpaceError, lambda: kept >> of_tables(), "more data")
+    raises_exactly(SpaceError, lambda: kept >> of_tables(), "more data")

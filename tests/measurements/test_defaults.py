@@ -9,6 +9,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.sampling.noises.noise import Noise
+from tests.concepts import mechanisms
 
 MEASURES = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
 SHARES = {("make_report_noisy_top_k", tk.RangeDivergence()): Fraction(3, 2)}
@@ -18,16 +19,7 @@ N = 1000
 SCORES = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
 USERS = tk.VectorDomain(tk.AtomDomain(int)), tk.L01InfDistance(changes=10, monotonic=True)
 UNEVEN = tk.VectorDomain(tk.AtomDomain(int), size=N), tk.PerCandidateDistance(bounds=[1] * (N - 1) + [2])
-NOISES = [
-    {"noise": one}
-    for one in (
-        tk.noise.Gumbel(),
-        tk.noise.Exponential(),
-        tk.noise.HalfLogistic(),
-        tk.noise.Laplace(),
-        tk.noise.Logistic(),
-    )
-]
+NOISES = [{"noise": one} for one in mechanisms.NOISES]
 ROWS: dict[str, tuple[Any, list[dict[str, Any]]]] = {
     "make_report_noisy_top_k": (SCORES, NOISES),
     "make_noisy_top_k_with_gaps": (SCORES, NOISES),
@@ -111,9 +103,7 @@ def loss_of_exact_winners(measure: tk.Measure, counts: Any, k: int, **options: A
 @pytest.mark.parametrize("k", [5, 10])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("measure", MEASURES, ids=repr)
-def test_no_option_of_canonical_top_k_costs_much_less_for_the_exact_winners(
-    measure: tk.Measure, shape: str, k: int
-) -> None:
+def test_no_option_of_canonical_top_k_costs_far_less_for_exact_winners(measure: tk.Measure, shape: str, k: int) -> None:
     mine = loss_of_exact_winners(measure, SHAPES[shape], k)
     for option in NOISES[:2]:
         for gamma in (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), 1):

@@ -94,12 +94,8 @@ def test_canonical(d: int, k: int, utility: str, gamma: Fraction) -> None:
     for scale, (noise, draw) in itertools.product(
         (Fraction(1), Fraction(1, 4)), ((tk.noise.Gumbel(), floats.softmax), (tk.noise.Exponential(), floats.flip))
     ):
-        share = assert_bounded(
-            functools.partial(tk.make_canonical_top_k, k=k, gamma=gamma, utility=utility, noise=noise),
-            lambda x, draw=draw: draw(floats.canonical(x, k, float(gamma), utility)),
-            d,
-            scale,
-        )
+        make = functools.partial(tk.make_canonical_top_k, k=k, gamma=gamma, utility=utility, noise=noise)
+        share = assert_bounded(make, lambda x, draw=draw: draw(floats.canonical(x, k, float(gamma), utility)), d, scale)
         assert share > 0.4 or utility == "distance"  # which may leave next to no choice: none at k = 1, gamma = 0
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import DataError, DataTypeError, ForeignError, ParameterError, ParameterTypeError
 from opendp_topk.measurements import _in_parts
 from opendp_topk.sampling.samplers import merge, race
 
@@ -77,13 +78,13 @@ def test_releases_follow_the_declared_law() -> None:
 @pytest.mark.parametrize(
     ("parts", "error", "required"),
     [
-        ([[0.5, 0.1], [0.2, float("nan"), 0.1]], tk.errors.DataError, "must be finite"),
-        ([[0.5, 0.1], [0.2, 1.5, 0.1]], tk.errors.DataError, "within the bounds (0.0, 1.0)"),
-        ([[0.5, 0.1], [0.2, 0.1]], tk.errors.DataError, "exactly 5 elements"),
-        ([[0.5, 0.1], [SENTINEL_INT, 3, 4]], tk.errors.DataTypeError, "must be floats"),
-        ([[0.5, 0.1], None], tk.errors.DataTypeError, "one-dimensional array"),
-        ([[], []], tk.errors.DataError, "at least one element"),
-        ([], tk.errors.DataError, "at least one element"),
+        ([[0.5, 0.1], [0.2, float("nan"), 0.1]], DataError, "must be finite"),
+        ([[0.5, 0.1], [0.2, 1.5, 0.1]], DataError, "within the bounds (0.0, 1.0)"),
+        ([[0.5, 0.1], [0.2, 0.1]], DataError, "exactly 5 elements"),
+        ([[0.5, 0.1], [SENTINEL_INT, 3, 4]], DataTypeError, "must be floats"),
+        ([[0.5, 0.1], None], DataTypeError, "one-dimensional array"),
+        ([[], []], DataError, "at least one element"),
+        ([], DataError, "at least one element"),
     ],
 )
 def test_what_is_no_member_is_refused(parts: Any, error: type[Exception], required: str) -> None:
@@ -92,7 +93,7 @@ def test_what_is_no_member_is_refused(parts: Any, error: type[Exception], requir
 
 
 def test_too_few_scores_are_refused() -> None:
-    raises_exactly(tk.errors.DataError, lambda: tk.release_in_parts(top(4), [[1], [2, 3]]), "at least k elements (4)")
+    raises_exactly(DataError, lambda: tk.release_in_parts(top(4), [[1], [2, 3]]), "at least k elements (4)")
 
 
 @pytest.mark.parametrize(
@@ -110,10 +111,8 @@ def test_too_few_scores_are_refused() -> None:
     ids=lambda one: str(one.parameters.get("mechanism")),
 )
 def test_only_races_can_be_run_in_parts(other: tk.Measurement) -> None:
-    raises_exactly(tk.errors.ParameterError, lambda: tk.release_in_parts(other, [[1, 2, 3]]), "one-shot selection")
-    raises_exactly(
-        tk.errors.ParameterTypeError, lambda: tk.release_in_parts(other.function, [[1]]), "measurement must be"
-    )
+    raises_exactly(ParameterError, lambda: tk.release_in_parts(other, [[1, 2, 3]]), "one-shot selection")
+    raises_exactly(ParameterTypeError, lambda: tk.release_in_parts(other.function, [[1]]), "measurement must be")
 
 
 def twice(function: Callable[[Any], Any], parts: Iterable[Any]) -> Any:
@@ -130,7 +129,7 @@ def lazy(function: Callable[[Any], Any], parts: Iterable[Any]) -> Any:
 
 @pytest.mark.parametrize(("map", "required"), [(twice, "a part twice"), (lossy, "every part"), (lazy, "every part")])
 def test_each_part_counts_once(map: Callable[..., Any], required: str) -> None:
-    raises_exactly(tk.errors.ForeignError, lambda: tk.release_in_parts(top(1), [[1], [2], [3]], map=map), required)
+    raises_exactly(ForeignError, lambda: tk.release_in_parts(top(1), [[1], [2], [3]], map=map), required)
 
 
 def test_the_order_of_results_does_not_matter() -> None:
@@ -144,7 +143,7 @@ def test_parts_are_raced_by_other_processes() -> None:
     with ProcessPoolExecutor(1) as pool:
         assert tk.release_in_parts(top(2), [[3, 1], [], [4, 1, 5]], map=pool.map).tolist() == [4, 2]
         edited = [[SENTINEL_INT, "a"]]
-        raises_exactly(tk.errors.DataTypeError, lambda: tk.release_in_parts(top(1), edited, map=pool.map), "not str")
+        raises_exactly(DataTypeError, lambda: tk.release_in_parts(top(1), edited, map=pool.map), "not str")
 
 
 def test_parts_show_nothing() -> None:
@@ -173,7 +172,7 @@ def test_the_race_is_that_of_the_measurement(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_makes_the_parts_is_a_function() -> None:
     wrong: Any = 3
-    raises_exactly(tk.errors.ParameterTypeError, lambda: tk.release_in_parts(top(1), [[1]], map=wrong), "map")
+    raises_exactly(ParameterTypeError, lambda: tk.release_in_parts(top(1), [[1]], map=wrong), "map")
 
 
 # The part of a selection's function that releases on each of several inputs at once.
@@ -211,5 +210,5 @@ def test_without_noise_each_has_its_exact_winners_and_short_ones_are_refused() -
     assert on_each(exact, VECTORS).tolist() == [[1, 2], [0, 1], [1, 0], [0, 1]]
     for measurement in (exact, SELECTIONS["at once"]):
         assert on_each(measurement, []).shape == (0, 2)
-        with pytest.raises(tk.errors.DataError, match=r"at least k elements \(2\)"):
+        with pytest.raises(DataError, match=r"at least k elements \(2\)"):
             on_each(measurement, [*VECTORS, [5]])

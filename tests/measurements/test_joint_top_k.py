@@ -113,9 +113,7 @@ def test_the_declared_law_is_that_of_the_oracle(optimize: str, release: str) -> 
 @pytest.mark.quick(release="set", optimize="min")
 @pytest.mark.parametrize("optimize", ["max", "min"])
 @pytest.mark.parametrize("release", RELEASES)
-def test_many_releases_at_once_follow_the_law_where_outputs_are_not_listed(
-    release: str, optimize: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_releases_follow_the_unlisted_law(release: str, optimize: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listed, "draw_listed_outputs", lambda *_, **__: None)
     sign = 1 if optimize == "max" else -1
     one_of = functools.partial(build, None, tk.LInfDistance(), tk.MaxDivergence())

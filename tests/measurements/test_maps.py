@@ -4,15 +4,17 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
 
 import opendp_topk as tk
 from opendp_topk.spaces.metrics import ScoreMetric, attainable_distance
+from tests.concepts.spaces import MONOTONIC, RANGE
 from tests.oracles import maps, rhos
 
-MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
+MEASURES = (tk.MaxDivergence(), RANGE, tk.ZeroConcentratedDivergence())
 NOISES = (tk.noise.Gumbel(), tk.noise.Exponential(), tk.noise.HalfLogistic(), tk.noise.Laplace(), tk.noise.Logistic())
 SHAPES = [(size, k) for size in (None, 2, 3, 4, 5, 7, 1000) for k in (1, 2, 3, 5, 600) if size is None or k <= size]
 SHAPES += [(None, 1000), (None, 10**6)]
@@ -24,7 +26,7 @@ def vectors(size: int | None, T: type = int) -> tk.VectorDomain:
 
 def spaces(size: int | None) -> Iterator[tuple[Any, int]]:
     """Spaces, each with how far differences of scores move at d_in = 1."""
-    yield (vectors(size), tk.LInfDistance(monotonic=True)), 1
+    yield (vectors(size), MONOTONIC), 1
     yield (vectors(size), tk.LInfDistance()), 2
     yield (vectors(size), tk.RangeDistance()), 1
 
@@ -79,12 +81,8 @@ def test_peeled() -> None:
         options = {"k": k, "mechanism": "permute_and_flip"}
         check(tk.make_peeled_top_k, size, lambda r, k=k, size=size: maps.peeled(k, size, r), **options)
         options = {"k": k, "mechanism": "exponential"}
-        check(
-            tk.make_peeled_top_k,
-            size,
-            lambda r, k=k, size=size: maps.one_shot("Gumbel", k, size, "ranking", r),
-            **options,
-        )
+        loss = partial(maps.one_shot, "Gumbel", k, size, "ranking")
+        check(tk.make_peeled_top_k, size, loss, **options)
 
 
 @pytest.mark.parametrize("gamma", [0, 0.25, 0.5, 1])
@@ -131,13 +129,7 @@ def test_rounding_to_a_grid_may_move_every_score_by_a_step_more(d_in: float) -> 
     laplace = tk.make_laplace(*space, tk.MaxDivergence(), scale=3, granularity=0.25)
     assert is_rounded_up(laplace.map(d_in), step * (size + -(-Fraction(d_in) // step) - 1) / 3)
     rounded = tk.make_select_then_count(
-        vectors(None, float),
-        tk.LInfDistance(monotonic=True),
-        tk.MaxDivergence(),
-        k=1,
-        scale=3,
-        count_scale=5,
-        granularity=0.25,
+        vectors(None, float), MONOTONIC, tk.MaxDivergence(), k=1, scale=3, count_scale=5, granularity=0.25
     )
     assert is_rounded_up(rounded.map(d_in), Fraction(d_in) / 3 + step * -(-Fraction(d_in) // step) / 5)
 
@@ -162,14 +154,14 @@ INTS, FLOATS = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.VectorDomain(tk.A
 MAX, ZCDP = tk.MaxDivergence(), tk.ZeroConcentratedDivergence()
 SELECTIONS = {
     "report_noisy_top_k": tk.then_report_noisy_top_k(MAX, k=2, scale=2),
-    "exponential_mechanism": tk.then_exponential_mechanism(tk.RangeDivergence(), scale=2),
-    "permute_and_flip": tk.then_permute_and_flip(tk.RangeDivergence(), scale=2),
+    "exponential_mechanism": tk.then_exponential_mechanism(RANGE, scale=2),
+    "permute_and_flip": tk.then_permute_and_flip(RANGE, scale=2),
     "peeled_top_k": tk.then_peeled_top_k(ZCDP, k=2, scale=2, mechanism="permute_and_flip"),
     "canonical_top_k": tk.then_canonical_top_k(MAX, k=2, scale=2),
     "joint_top_k": tk.then_joint_top_k(MAX, k=2, scale=2),
     "noisy_top_k_with_gaps": tk.then_noisy_top_k_with_gaps(MAX, k=2, scale=2),
 }
-METRICS: list[ScoreMetric] = [tk.LInfDistance(), tk.LInfDistance(monotonic=True), tk.RangeDistance()]
+METRICS: list[ScoreMetric] = [tk.LInfDistance(), MONOTONIC, tk.RangeDistance()]
 FRACTIONS = [(0.5, 0), (Fraction(1, 3), 0), (1.5, 1), (Fraction(7, 2), 3), (math.nextafter(2, 0), 1), (4.0, 4)]
 
 

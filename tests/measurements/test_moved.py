@@ -19,16 +19,13 @@ import opendp_topk as tk
 from opendp_topk.measurements import _moved
 from opendp_topk.spaces.stated import rho_of
 from tests.concepts.losses import number
+from tests.concepts.spaces import INTEGERS, MONOTONIC
 from tests.oracles import floats, maps, rhos
 
 from ..oracles import discrete
 
-MAX, RANGE, ZCDP, PROFILE = (
-    tk.MaxDivergence(),
-    tk.RangeDivergence(),
-    tk.ZeroConcentratedDivergence(),
-    tk.PrivacyProfile(),
-)
+MAX, RANGE, ZCDP = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
+PROFILE = tk.PrivacyProfile()
 MAKERS: dict[str, Any] = {"laplace": tk.make_laplace, "gaussian": tk.make_gaussian}
 WHOLE = {"laplace": tk.L1Distance(), "gaussian": tk.L2Distance()}
 EPSILONS = (0.0, 0.05, 0.2, 0.5, 1.0, 1.7)
@@ -163,12 +160,9 @@ def test_curves_lie_within_the_bounds_of_another_accountant() -> None:
         curve = build(name, tk.L01InfDistance(changes=changes), PROFILE, Fraction(scale)).map(1)
         make = getattr(accounting, f"from_discrete_{name}_mechanism")
         first = {"laplace": 1 / scale, "gaussian": scale}[name]
-        low, high = (
-            make(first, sensitivity=1, value_discretization_interval=1e-4, pessimistic_estimate=one).self_compose(
-                changes
-            )
-            for one in (False, True)
-        )
+        options = {"sensitivity": 1, "value_discretization_interval": 1e-4}
+        ends = [make(first, **options, pessimistic_estimate=one) for one in (False, True)]
+        low, high = (one.self_compose(changes) for one in ends)
         for epsilon in (0.1, 0.5, 1.0, 2.0):
             delta = curve.delta(epsilon)
             assert low.get_delta_for_epsilon(epsilon) <= delta * (1 + 1e-9) + 1e-15, (name, epsilon)
@@ -192,12 +186,7 @@ def test_where_all_may_move_by_the_most_there_is_one_shape_however_large() -> No
 # Selections where a person changes few scores: against laws of neighbours that share no code with the library.
 
 
-MAX, RANGE, ZCDP, PROFILE = MEASURES = (
-    tk.MaxDivergence(),
-    tk.RangeDivergence(),
-    tk.ZeroConcentratedDivergence(),
-    tk.PrivacyProfile(),
-)
+MAX, RANGE, ZCDP, PROFILE = MEASURES = (MAX, RANGE, ZCDP, PROFILE)
 ORDERS = (1.001, 2.0, 8.0, 40.0)
 FEW_EPSILONS = (0.0, 0.3, 0.7, 1.2)
 FAR = 12
@@ -205,7 +194,7 @@ TOLD = 1e-9  # the laws are right to 1e-12: of outcomes less likely than this no
 
 
 def selection(noise: Any, measure: tk.Measure, changes: int | None, size: int | None = None, **options: Any) -> Any:
-    metric = tk.LInfDistance(monotonic=True)
+    metric = MONOTONIC
     if changes is not None:
         metric = tk.L01InfDistance(changes=changes, monotonic=True)
     return tk.make_report_noisy_top_k(
@@ -348,7 +337,7 @@ def test_arrival_times_are_charged_where_winners_are_many() -> None:
     for make, options in ((tk.make_report_noisy_top_k, {"release": "set"}), (tk.make_noisy_top_k_with_gaps, {})):
         for changes, k, d_in, kind in ((1, 100, 1, "ArrivalTimes"), (1, 100, 2, "Largest"), (40, 100, 1, None)):
             metric = tk.L01InfDistance(changes=changes, monotonic=True)
-            space = tk.VectorDomain(tk.AtomDomain(int)), metric, PROFILE
+            space = INTEGERS, metric, PROFILE
             curve = make(*space, k=k, scale=10, noise=tk.noise.Gumbel(), **options).map(d_in)
             last = type(curve.bounds[-1]).__name__
             assert last == kind or (kind is None and last not in ("ArrivalTimes", "Largest")), (make, changes, d_in)
@@ -372,12 +361,8 @@ def test_the_least_of_both_bounds_is_charged() -> None:
     """Twenty winners of fifty: what all scores cost where it is less, and what the winners cost otherwise."""
     wrong = []
     rho_of = {"Laplace": lambda h: rhos.of_laplace(h), "Logistic": lambda h: number(h) / mpmath.tanh(number(h) / 2) - 2}
-    for noise, changes, size, d_in in itertools.product(
-        (tk.noise.Laplace(), tk.noise.Logistic(), tk.noise.Gumbel(), tk.noise.Exponential()),
-        (1, 3, 30),
-        (None, 4, 50),
-        (1, 2),
-    ):
+    noises = tk.noise.Laplace(), tk.noise.Logistic(), tk.noise.Gumbel(), tk.noise.Exponential()
+    for noise, changes, size, d_in in itertools.product(noises, (1, 3, 30), (None, 4, 50), (1, 2)):
         k, h, moved = min(size or 20, 20), Fraction(d_in, 7), min(changes, size or changes)
         whole = moved * h, 2 * moved * h, moved * rho_of.get(noise.name, float)(h)
         winners = maps.one_shot(noise.name, k, size, "ranking", h)
@@ -456,7 +441,7 @@ def test_a_curve_states_the_rho_that_is_charged() -> None:
 @pytest.mark.further
 def test_gaps_cost_no_more_than_all_scores_and_counts_only_those_that_move() -> None:
     domain = tk.VectorDomain(tk.AtomDomain(int), size=50)
-    few, all_of_them = tk.L01InfDistance(changes=2, monotonic=True), tk.LInfDistance(monotonic=True)
+    few, all_of_them = tk.L01InfDistance(changes=2, monotonic=True), MONOTONIC
     gaps = (domain, few) >> tk.then_noisy_top_k_with_gaps(MAX, k=20, scale=10, noise=tk.noise.Laplace())
     assert gaps.map(1) == 0.2
     for measure, one in ((MAX, 2 / 10), (ZCDP, 2 / 800)):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import DataError, ParameterError
 from opendp_topk.measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps
 from opendp_topk.sampling.noises.noise import Noise
 from tests.concepts.losses import hockey_stick, realised
@@ -347,9 +348,7 @@ def test_gaps_are_never_negative_in_either_direction(optimize: str) -> None:
 def test_as_many_scores_as_winners_are_too_few() -> None:
     for noisy in (build(None, MAX, k=2, scale=scale) >> tk.index_candidates(["ash", "birch"]) for scale in (0, 1)):
         for call in (noisy, noisy.success_probability):
-            raises_exactly(
-                tk.errors.DataError, lambda call=call: call([SENTINEL_INT, 2]), "at least k + 1 elements (3)"
-            )
+            raises_exactly(DataError, lambda call=call: call([SENTINEL_INT, 2]), "at least k + 1 elements (3)")
 
 
 @pytest.mark.parametrize(
@@ -363,7 +362,7 @@ def test_as_many_scores_as_winners_are_too_few() -> None:
     ids=named,
 )
 def test_bad_arguments(options: dict[str, Any], required: str) -> None:
-    raises_exactly(tk.errors.ParameterError, lambda: build(5, MAX, **{"k": 2, "scale": 1.0} | options), required)
+    raises_exactly(ParameterError, lambda: build(5, MAX, **{"k": 2, "scale": 1.0} | options), required)
 
 
 def test_without_noise_many_releases_are_the_exact_one() -> None:

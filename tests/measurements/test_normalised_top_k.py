@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import ParameterError, ParameterTypeError, SpaceError
 from opendp_topk.measurements.normalised_top_k import make_normalised_top_k
 from opendp_topk.sampling.noises.noise import Noise
 from tests.concepts.sentinels import raises_exactly
@@ -183,13 +184,13 @@ def test_k_winners_cost_what_they_do_elsewhere() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"k": 4}, tk.errors.ParameterError, "number of bounds"),
-        ({"noise": "Gumbel"}, tk.errors.ParameterError, "noise"),
-        ({"measure": tk.Approximate(MAX)}, tk.errors.ParameterTypeError, "output_measure"),
-        ({"bounds": (1, 0)}, tk.errors.ParameterError, "bounds must be > 0"),
-        ({"bounds": (1, -1)}, tk.errors.ParameterError, "bounds"),
-        ({"bounds": (1, math.inf)}, tk.errors.ParameterError, "bounds"),
-        ({"bounds": ("1", 1)}, tk.errors.ParameterTypeError, "bounds"),
+        ({"k": 4}, ParameterError, "number of bounds"),
+        ({"noise": "Gumbel"}, ParameterError, "noise"),
+        ({"measure": tk.Approximate(MAX)}, ParameterTypeError, "output_measure"),
+        ({"bounds": (1, 0)}, ParameterError, "bounds must be > 0"),
+        ({"bounds": (1, -1)}, ParameterError, "bounds"),
+        ({"bounds": (1, math.inf)}, ParameterError, "bounds"),
+        ({"bounds": ("1", 1)}, ParameterTypeError, "bounds"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -198,9 +199,7 @@ def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: s
 
 def test_bounds_are_a_list() -> None:
     for bounds in ((), 3, "11", None):
-        raises_exactly(
-            tk.errors.ParameterTypeError, lambda bounds=bounds: tk.PerCandidateDistance(bounds=bounds), "bounds"
-        )
+        raises_exactly(ParameterTypeError, lambda bounds=bounds: tk.PerCandidateDistance(bounds=bounds), "bounds")
     assert tk.PerCandidateDistance(bounds=[1, 2]) == tk.PerCandidateDistance(bounds=(1, 2))
 
 
@@ -209,12 +208,8 @@ def test_only_it_takes_the_metric_and_it_takes_no_other() -> None:
     domain, metric = tk.VectorDomain(tk.AtomDomain(int), size=3), tk.PerCandidateDistance(bounds=(4, 1, 1))
     for size in (None, 2):
         wrong = tk.VectorDomain(tk.AtomDomain(int), size=size), metric
-        raises_exactly(tk.errors.SpaceError, lambda wrong=wrong: make_normalised_top_k(*wrong, MAX, scale=1), "measure")
+        raises_exactly(SpaceError, lambda wrong=wrong: make_normalised_top_k(*wrong, MAX, scale=1), "measure")
     for make in (tk.make_report_noisy_top_k, tk.make_canonical_top_k, tk.make_joint_top_k):
-        raises_exactly(
-            tk.errors.ParameterTypeError, lambda make=make: make(domain, metric, MAX, k=1, scale=1), "input_metric"
-        )
+        raises_exactly(ParameterTypeError, lambda make=make: make(domain, metric, MAX, k=1, scale=1), "input_metric")
     other = domain, tk.LInfDistance()
-    raises_exactly(
-        tk.errors.ParameterTypeError, lambda: make_normalised_top_k(*other, MAX, scale=1), "PerCandidateDistance"
-    )
+    raises_exactly(ParameterTypeError, lambda: make_normalised_top_k(*other, MAX, scale=1), "PerCandidateDistance")

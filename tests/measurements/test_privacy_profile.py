@@ -44,13 +44,9 @@ def build(name: str, size: int | None = None, metric: tk.Metric = RANGE, **optio
 @pytest.mark.quick(name=QUICK)
 @pytest.mark.parametrize("name", MAKERS)
 def test_obligations(name: str) -> None:
-    check_measurement(
-        build(name, scale=2.5),
-        members=[[3, 1, 2, 2]],
-        non_members=[[0.5, 1.0, 2.0, 2.0]],
-        distances=[1, 2, 9],
-        neighbours=[([3, 1, 2, 2], [4, 1, 3, 2], 1), ([0, 0, 0, 0], [0, 1, 1, 0], 1)],
-    )
+    near = [([3, 1, 2, 2], [4, 1, 3, 2], 1), ([0, 0, 0, 0], [0, 1, 1, 0], 1)]
+    tables = {"members": [[3, 1, 2, 2]], "non_members": [[0.5, 1.0, 2.0, 2.0]], "distances": [1, 2, 9]}
+    check_measurement(build(name, scale=2.5), **tables, neighbours=near)
 
 
 @pytest.mark.further

@@ -17,10 +17,11 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.measurements.report_noisy_top_k import make_report_noisy_top_k
 from tests.concepts.losses import number, realised
+from tests.concepts.spaces import MONOTONIC, PROFILE, PURE, RANGE, ZCDP
 from tests.oracles import one_shot
 from tests.oracles.chi_square import assert_follows
 
-MEASURES = (tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence())
+MEASURES = (PURE, RANGE, ZCDP)
 
 
 def build(d: int | None, metric: tk.Metric, measure: tk.Measure, **options: Any) -> tk.Measurement:
@@ -50,12 +51,7 @@ CASES = [
     (d, k, metric, d_in)
     for d in (1, 2, 3)
     for k in range(1, d + 1)
-    for metric, d_in in (
-        (tk.RangeDistance(), 1),
-        (tk.LInfDistance(), 1),
-        (tk.LInfDistance(monotonic=True), 1),
-        (tk.LInfDistance(monotonic=True), 2),
-    )
+    for metric, d_in in ((tk.RangeDistance(), 1), (tk.LInfDistance(), 1), (MONOTONIC, 1), (MONOTONIC, 2))
 ]
 
 
@@ -65,22 +61,22 @@ def test_the_range_witness_reaches_the_cap_in_d_for_every_k() -> None:
         middle = min(k, d - 1)
         levels = [0] + [-40] * middle + [-80] * (d - 1 - middle)
         moved = [level + (level == -40) for level in levels]
-        claimed = build(d, tk.RangeDistance(), tk.RangeDivergence(), k=k, scale=Fraction(1)).map(1)
+        claimed = build(d, tk.RangeDistance(), RANGE, k=k, scale=Fraction(1)).map(1)
         assert claimed == min(2 * k, d) - 1
-        assert 0.99 * claimed <= loss(tk.RangeDivergence(), levels, moved, k, Fraction(1)) <= claimed
+        assert 0.99 * claimed <= loss(RANGE, levels, moved, k, Fraction(1)) <= claimed
 
 
 @pytest.mark.parametrize("make", [make_report_noisy_top_k, tk.make_noisy_top_k_with_gaps, tk.make_normalised_top_k])
 def test_noise_follows_the_measure(make: Any) -> None:
     metric = tk.PerCandidateDistance(bounds=[1, 2]) if make is tk.make_normalised_top_k else tk.LInfDistance()
     space = tk.VectorDomain(tk.AtomDomain(int), size=2), metric
-    names = [make(*space, one, k=1, scale=1).parameters["noise"] for one in (*MEASURES, tk.PrivacyProfile())]
+    names = [make(*space, one, k=1, scale=1).parameters["noise"] for one in (*MEASURES, PROFILE)]
     of_range = "Exponential" if make is tk.make_noisy_top_k_with_gaps else "Gumbel"
     assert names == ["Exponential", of_range, "Gumbel", "Gumbel"]
 
 
 def test_without_noise_success_is_certain() -> None:
-    exact = build(None, tk.RangeDistance(), tk.MaxDivergence(), k=2, scale=0)
+    exact = build(None, tk.RangeDistance(), PURE, k=2, scale=0)
     assert exact.success_probability([5, 1, 3]) == (1.0, 1.0)
 
 
@@ -88,7 +84,7 @@ def test_without_noise_success_is_certain() -> None:
 
 
 SAMPLES = 20_000
-NOISE = {tk.MaxDivergence(): "Exponential", tk.RangeDivergence(): "Gumbel", tk.ZeroConcentratedDivergence(): "Gumbel"}
+NOISE = {PURE: "Exponential", RANGE: "Gumbel", ZCDP: "Gumbel"}
 every_measure = pytest.mark.parametrize("measure", NOISE, ids=repr)
 INTEGERS = [2, 0, 3, 1]
 FLOATS = [0.25, 1.5, 0.0]
@@ -179,10 +175,10 @@ def _peak(measurement: tk.Measurement, scores: Any) -> int:
 @pytest.mark.parametrize("spread", [1, 10**9])
 def test_memory_beyond_the_scores_is_small(dtype: Any, spread: int) -> None:
     scores = (np.arange(10**6) % 1000 * spread).astype(dtype)
-    assert _peak(_make(tk.MaxDivergence(), scores, 10, 20.0), scores) < 16 * 2**20
+    assert _peak(_make(PURE, scores, 10, 20.0), scores) < 16 * 2**20
 
 
 @pytest.mark.further
 def test_memory_at_ten_million_scores_where_many_blocks_come_near() -> None:
     scores = np.random.default_rng(0).random(10**7)
-    assert _peak(_make(tk.RangeDivergence(), scores, 1000, 0.01), scores) < 64 * 2**20
+    assert _peak(_make(RANGE, scores, 1000, 0.01), scores) < 64 * 2**20

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import DataError, DataTypeError, ForeignError, ParameterError, ParameterTypeError
 from opendp_topk.measurements import _in_parts
 from opendp_topk.tables import spark as spark_tasks
 
@@ -50,17 +51,17 @@ def test_of_each_partition_one_part_is_taken() -> None:
     for numbers in ((0, 1, 1), (0, 2), (1,)):
         doubled = answers(numbers, rows, top(2))
         raises_exactly(
-            tk.errors.ForeignError, lambda doubled=doubled: spark_tasks.collect_answers(doubled), "twice or not at all"
+            ForeignError, lambda doubled=doubled: spark_tasks.collect_answers(doubled), "twice or not at all"
         )
 
 
 @pytest.mark.parametrize(
     ("rows", "error", "required"),
     [
-        ({"item": ["a", "b"], "score": [0.5, float("nan")]}, tk.errors.DataError, "must be finite"),
-        ({"item": ["a", "b"], "score": [0.5, None]}, tk.errors.DataTypeError, "must not be null"),
-        ({"item": ["a", None], "score": [0.5, 0.25]}, tk.errors.DataTypeError, "must not be null"),
-        ({"item": ["a", "b"], "score": [SENTINEL_INT, 1]}, tk.errors.DataTypeError, "must be float64"),
+        ({"item": ["a", "b"], "score": [0.5, float("nan")]}, DataError, "must be finite"),
+        ({"item": ["a", "b"], "score": [0.5, None]}, DataTypeError, "must not be null"),
+        ({"item": ["a", None], "score": [0.5, 0.25]}, DataTypeError, "must not be null"),
+        ({"item": ["a", "b"], "score": [SENTINEL_INT, 1]}, DataTypeError, "must be float64"),
     ],
 )
 def test_the_error_of_a_worker_is_the_error_of_the_release(rows: Any, error: type[Exception], required: str) -> None:
@@ -75,7 +76,7 @@ def test_candidates_are_text_also_those_that_are_not_released(best: bool) -> Non
     arrow = pytest.importorskip("pyarrow")
     texts = arrow.array([b"a", b"\xff"], arrow.binary()).cast(arrow.string(), safe=False)
     rows = arrow.table({"item": texts, "score": [1, 10**9] if best else [10**9, 1]}).to_batches()
-    raises_exactly(tk.errors.DataTypeError, lambda: _in_parts.find_batch_finalists(top(1), rows), "UTF-8 text")
+    raises_exactly(DataTypeError, lambda: _in_parts.find_batch_finalists(top(1), rows), "UTF-8 text")
 
 
 def test_a_partition_without_rows_has_nobody() -> None:
@@ -85,15 +86,9 @@ def test_a_partition_without_rows_has_nobody() -> None:
 
 def test_other_frames_are_refused() -> None:
     for frame in (None, [1], {"item": [1]}):
-        raises_exactly(
-            tk.errors.DataTypeError, lambda frame=frame: tk.release_spark(top(1), frame, "a", "b"), "Spark DataFrame"
-        )
-    raises_exactly(
-        tk.errors.ParameterError, lambda: tk.release_spark(top(1), None, "a", "b", plan="all"), "plan must be one of"
-    )
-    raises_exactly(
-        tk.errors.ParameterError, lambda: tk.release_spark(top(1) >> str, None, "a", "b"), "one-shot selection"
-    )
+        raises_exactly(DataTypeError, lambda frame=frame: tk.release_spark(top(1), frame, "a", "b"), "Spark DataFrame")
+    raises_exactly(ParameterError, lambda: tk.release_spark(top(1), None, "a", "b", plan="all"), "plan must be one of")
+    raises_exactly(ParameterError, lambda: tk.release_spark(top(1) >> str, None, "a", "b"), "one-shot selection")
 
 
 @pytest.fixture(scope="module")
@@ -143,14 +138,14 @@ def test_columns_of_numbers(spark: Any, plan: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "schema", "error", "required"),
     [
-        ([("a", None), ("b", 0.5)], "item string, score double", tk.errors.DataTypeError, "must not be null"),
-        ([(None, 0.1), ("b", 0.5)], "item string, score double", tk.errors.DataTypeError, "must not be null"),
-        ([("a", 1.5), ("b", 0.5)], "item string, score double", tk.errors.DataError, "bounds (0.0, 1.0)"),
-        ([], "item string, score double", tk.errors.DataError, "at least one element"),
-        ([("a", 0.5)], "item string, score double", tk.errors.DataError, "at least k elements (2)"),
-        ([("a", 1), ("b", 2)], "item string, score long", tk.errors.DataTypeError, "not long"),
-        ([(1.5, 0.5)], "item double, score double", tk.errors.DataTypeError, "of the candidate must have"),
-        ([("a", 0.5)], "thing string, score double", tk.errors.DataError, "one column 'item'"),
+        ([("a", None), ("b", 0.5)], "item string, score double", DataTypeError, "must not be null"),
+        ([(None, 0.1), ("b", 0.5)], "item string, score double", DataTypeError, "must not be null"),
+        ([("a", 1.5), ("b", 0.5)], "item string, score double", DataError, "bounds (0.0, 1.0)"),
+        ([], "item string, score double", DataError, "at least one element"),
+        ([("a", 0.5)], "item string, score double", DataError, "at least k elements (2)"),
+        ([("a", 1), ("b", 2)], "item string, score long", DataTypeError, "not long"),
+        ([(1.5, 0.5)], "item double, score double", DataTypeError, "of the candidate must have"),
+        ([("a", 0.5)], "thing string, score double", DataError, "one column 'item'"),
     ],
 )
 def test_what_is_no_member_is_refused(
@@ -168,26 +163,22 @@ def test_what_is_no_member_is_refused(
 def test_a_missing_candidate_is_refused_where_the_size_is_declared(spark: Any) -> None:
     sized = tk.VectorDomain(tk.AtomDomain(int), size=11), tk.LInfDistance(monotonic=True)
     frame = spark.range(10).selectExpr("id as item", "id as score")
-    raises_exactly(tk.errors.DataError, lambda: tk.release_spark(top(2, sized), frame, "item", "score"), "11 elements")
+    raises_exactly(DataError, lambda: tk.release_spark(top(2, sized), frame, "item", "score"), "11 elements")
 
 
 @pytest.mark.slow
 def test_what_spark_says_is_not_repeated(spark: Any) -> None:
     frame = spark.range(10).selectExpr("id as item", f"cast(concat('{SENTINEL_TEXT}', id) as long) as score")
     for plan in ("workers", "collect"):
-        raises_exactly(
-            tk.errors.ForeignError,
-            lambda plan=plan: tk.release_spark(top(1), frame, "item", "score", plan=plan),
-            "nothing was released",
-        )
+        release = partial(tk.release_spark, top(1), frame, "item", "score", plan=plan)
+        raises_exactly(ForeignError, release, "nothing was released")
 
 
 @pytest.mark.slow
 def test_what_cannot_be_sent_is_refused_before_a_job_is_run(spark: Any) -> None:
     own = dataclasses.replace(top(1), parameters={})
     frame = spark.range(10).selectExpr("id as item", "id as score")
-    with pytest.raises(tk.errors.ParameterTypeError):
-        tk.release_spark(own, frame, "item", "score", plan="workers")
+    raises_exactly(ParameterTypeError, lambda: tk.release_spark(own, frame, "item", "score", plan="workers"))
 
 
 @pytest.mark.slow
@@ -239,9 +230,7 @@ def killed(folder: Path, attempts: int, ended: Event) -> tuple[int, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attempts", [1, ATTEMPTS], ids=["once", "for good"])
-def test_a_worker_is_killed_during_a_release(
-    spark: Any, attempts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_dies_in_a_release(spark: Any, attempts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed once, its task is done again and one release comes out; killed each time, none; it is paid for once."""
     monkeypatch.setattr(_in_parts, "require_determinate", lambda frame: None)
     scores = framed(spark, [(i, 10 * i) for i in range(40)], "item long, score long", 4)
@@ -263,7 +252,7 @@ def test_a_worker_is_killed_during_a_release(
                 reserved.settle()
             assert len(set(released)) == 3
         else:
-            with pytest.raises(tk.errors.ForeignError, match="nothing was released"), reserved:
+            with pytest.raises(ForeignError, match="nothing was released"), reserved:
                 tk.release_spark(measurement, frame, "item", "score", plan="workers")
         ended.set()
         found, told = killing.result()

@@ -258,12 +258,8 @@ def test_planned_together_several_cost_less_than_their_sum(tmp_path: Path) -> No
     assert "four sets need scale 14.1 instead of 16, and twelve 26.9 instead of 48" in text
     whole = {"budget": (1, "1e-9"), "measure": tk.PrivacyProfile(), "own_delta": "1e-9", "dataset": "votes"}
     for times, scale, added in ((4, 14.1, 16), (12, 26.9, 48)):
-        given: dict[str, Any] = {
-            "k": 10,
-            "threshold": None,
-            "delta": Fraction(1, 2 * times * 10**9),
-            "noise": tk.noise.Gumbel(),
-        }
+        given: dict[str, Any] = {"k": 10, "threshold": None, "noise": tk.noise.Gumbel()}
+        given["delta"] = Fraction(1, 2 * times * 10**9)
         assert times * build(MAX, scale=added, **given).map(1)[0] == 1
         with tk.ledger.Ledger.create(tmp_path / str(times), metric=MONOTONIC, **whole) as ledger:
             for at in (0.99 * scale, scale):

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,13 +115,10 @@ def test_the_obligations_of_a_measurement(measure: tk.Measure, neighbors: str) -
     pairs = [(frame(USERS), frame(more), 1), (frame(USERS), frame(other), 2)]
     if neighbors == "replace":
         pairs.append((frame(USERS), frame(other), 1))
-    check_measurement(
-        build(measure, neighbors),
-        members=[frame(USERS), frame([]), frame([frozenset({9})])],
-        non_members=[pl.DataFrame({"user": [1]}), [1, 2], pl.DataFrame({"user": [1], "item": [0.5]})],
-        distances=[1, 2, 5],
-        neighbours=pairs,
-    )
+    members = [frame(USERS), frame([]), frame([frozenset({9})])]
+    others = [pl.DataFrame({"user": [1]}), [1, 2], pl.DataFrame({"user": [1], "item": [0.5]})]
+    tables = {"members": members, "non_members": others, "distances": [1, 2, 5]}
+    check_measurement(build(measure, neighbors), **tables, neighbours=pairs)
 
 
 @pytest.mark.parametrize("d_in", [1, *(pytest.param(n, marks=pytest.mark.further) for n in (2, 3))])
@@ -250,10 +248,8 @@ def test_arguments_are_checked(options: dict[str, Any], error: type[Exception], 
 
 def test_spaces_and_tables_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     grouped = tk.FrameDomain("user", "item", group="day")
-    raises_exactly(
-        tk.errors.ParameterTypeError,
-        lambda: make_top_k_coverage(grouped, tk.UserDistance(), MAX, candidates=[1], k=1, scale=1),
-    )
+    whole = partial(make_top_k_coverage, grouped, tk.UserDistance(), MAX, candidates=[1], k=1, scale=1)
+    raises_exactly(tk.errors.ParameterTypeError, whole)
     words = pl.DataFrame({"user": [1], "item": ["x"]})
     raises_exactly(tk.errors.DataTypeError, lambda: build()(words), "strings", "integers")
     monkeypatch.setattr(rows.Rows, "implementation", type("Engine", (), {"is_pyspark": lambda self: True})())

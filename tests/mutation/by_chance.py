@@ -29,10 +29,8 @@ def drawn(room: str, count: int, seed: int, root: Path = ROOT) -> list[Fault]:
     change elsewhere in the room leaves those that are drawn already.
     """
     package = root / "opendp_topk"
-    modules = [
-        Module(path.relative_to(package).as_posix(), path.read_text(encoding="utf-8"))
-        for path in sorted(_folders(package)[room].rglob("*.py"))
-    ]
+    paths = sorted(_folders(package)[room].rglob("*.py"))
+    modules = [Module(path.relative_to(package).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
     made = (module.fault(room, one) for module in modules for one in edits(module))
     once = {(one.file, one.old, one.new): one for one in made}  # what is in a function inside another one is met twice
     order = sorted(once.values(), key=lambda one: hashlib.sha256(f"{seed}/{key(one)}".encode()).digest())

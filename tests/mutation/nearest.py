@@ -16,9 +16,9 @@ def tests(module: str, root: Path, changed: str) -> list[str]:
 def files(module: str, root: Path) -> list[str]:
     """The test files that may notice a fault in ``module``, a path below the package, as paths below ``root``.
 
-    First its mirror, and that of the package within the room which it belongs to; then files of the mirror's name in
-    other folders; then those known to reach the module, its own folder's before others, or where none is known the
-    mirrors of modules that import from it; then the rest of its folder; then all others.
+    First its mirror, and that of the package within the room which it belongs to; then three of those known to reach
+    the module, its own folder's before others, or where none is known of the mirrors of modules that import from it;
+    then files of the mirror's name in other folders; then the others that reach it, of its folder, and all.
     """
     path = Path(within_storey(module))
     own = Path("tests") / path.parent
@@ -28,7 +28,7 @@ def files(module: str, root: Path) -> list[str]:
     fit = {one.as_posix() for one in found if counts(one.as_posix(), module)}
     mirrors = [_mirror(one) for one in (path, *path.parents[:-2])]
     alike = [one.as_posix() for one in found if one.name == Path(mirrors[0]).name]
-    order = dict.fromkeys([*mirrors, *alike, *known, *map(Path.as_posix, rest)])
+    order = dict.fromkeys([*mirrors, *known[:3], *alike, *known, *map(Path.as_posix, rest)])
     return [one for one in order if one in fit]
 
 

@@ -74,13 +74,7 @@ class Mutation:
             return self._controls[pinning]
 
     def outcome(
-        self,
-        fault: Fault,
-        killer: str | None = None,
-        *,
-        search: bool = True,
-        reach: int = 1000,
-        hashes: bool = False,
+        self, fault: Fault, killer: str | None = None, *, search: bool = True, reach: int = 1000, hashes: bool = False
     ) -> Outcome:
         """Whether ``killer`` notices the fault; or else, if ``search``, the first of the nearest tests that does.
 

@@ -20,14 +20,8 @@ SCALED = [Fraction(4, 3), Fraction(0), Fraction(2)]
 
 @pytest.fixture(scope="module")
 def answers() -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", f"{__package__}.sixth_answers"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=300,
-        check=False,
-    )
+    asked = [sys.executable, "-m", f"{__package__}.sixth_answers"]
+    done = subprocess.run(asked, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

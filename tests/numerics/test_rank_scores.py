@@ -1,6 +1,6 @@
 """By how many rows a place fails to be a quantile, against rows that are counted one by one.
 
-Tries proofs/numerics/surveyed.tex.
+Tries proofs/spaces/surveys.tex.
 """
 
 import itertools

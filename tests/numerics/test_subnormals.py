@@ -215,9 +215,7 @@ assert refused(lambda: best([1, 2])) == (library.mode() != 0)
 
 
 @pytest.mark.parametrize("constant", ["_LEAST_NORMAL", "_LEAST", "_NUMPY_LEAST_NORMAL", "_NUMPY_LEAST"])
-def test_constants_that_were_flushed_when_they_were_compiled_are_noticed(
-    constant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_constants_flushed_when_compiled_are_noticed(constant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     require_subnormals()
     monkeypatch.setattr(subnormals, constant, 0 * getattr(subnormals, constant))
     with pytest.raises(PlatformError, match="nothing was released"):

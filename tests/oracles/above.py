@@ -4,8 +4,6 @@ Given the threshold's noise the answers are independent, so a sequence of answer
 distribution and survival functions. Integrals are Gauss-Legendre sums in float64 between the kinks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

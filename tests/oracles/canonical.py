@@ -1,7 +1,5 @@
 """The canonical mechanism by brute force: every subset, every set of heads; and the binomials as once printed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations

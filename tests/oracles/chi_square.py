@@ -7,8 +7,6 @@ expected: cells that are expected fewer than 1000 times are judged one by one, b
 and enter Pearson's statistic in groups.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping
 from typing import Any
@@ -119,13 +117,8 @@ def tail(n: int, count: int, p: float) -> float:
     if p in (0, 1):
         return float(count == n * p)
     up = count >= n * p
-    term = math.exp(
-        math.lgamma(n + 1)
-        - math.lgamma(count + 1)
-        - math.lgamma(n - count + 1)
-        + count * math.log(p)
-        + (n - count) * math.log1p(-p)
-    )
+    ways = math.lgamma(n + 1) - math.lgamma(count + 1) - math.lgamma(n - count + 1)
+    term = math.exp(ways + count * math.log(p) + (n - count) * math.log1p(-p))
     total, here, odds = term, count, p / (1 - p)
     while term > total * 1e-17 and (here < n if up else here > 0):
         term *= (n - here) / (here + 1) * odds if up else here / (n - here + 1) / odds

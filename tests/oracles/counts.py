@@ -1,7 +1,5 @@
 """The plain-Python reference of counting: a dictionary of sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

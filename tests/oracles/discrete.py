@@ -1,7 +1,5 @@
 """Discrete Laplace and discrete Gaussian laws on the integers, from their definitions and mpmath alone."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Hashable, Iterable

@@ -3,8 +3,6 @@
 A row is a score vector in units of the scale. Gaps between scores must be multiples of a half: densities bend at them.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from itertools import combinations, permutations

@@ -5,8 +5,6 @@ noisy score has the distribution function H = product of F(m - s_j) over the los
 of prod_t f(m + h_t - s_{y_t}) dH(m). Integrals are Gauss-Legendre sums in float64 between the kinks.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The plain-Python reference of splitting a table by group."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

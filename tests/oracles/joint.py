@@ -1,7 +1,5 @@
 """The joint exponential mechanism by brute force, and its levels of loss counted rank by rank."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations, permutations

@@ -3,8 +3,6 @@
 Each cost is a triple: epsilon, range and rho, for scores whose differences move by r units of the scale.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import mpmath

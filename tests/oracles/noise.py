@@ -1,7 +1,5 @@
 """Quantiles and distribution functions of the five noises and of others, from mpmath alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -52,13 +50,8 @@ def _gapped(u: Fraction) -> Any:
     return z if z < 1 else z + GAP
 
 
-QUANTILE: dict[str, Callable[[Fraction], Any]] = dict(
-    zip(
-        NAMES + OTHERS,
-        (_gumbel, _exponential, _half_logistic, _laplace, _logistic, _asymmetric_laplace, _lomax, _gapped),
-        strict=True,
-    )
-)
+_ALL = _gumbel, _exponential, _half_logistic, _laplace, _logistic, _asymmetric_laplace, _lomax, _gapped
+QUANTILE: dict[str, Callable[[Fraction], Any]] = dict(zip(NAMES + OTHERS, _ALL, strict=True))
 """F^{-1}(u) for a rational 0 < u < 1."""
 
 

@@ -6,8 +6,6 @@ one winner after another, as a piecewise polynomial in t. Weights are rationals 
 (every operation at the precision that the caller has set).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import pairwise, permutations

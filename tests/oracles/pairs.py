@@ -1,7 +1,5 @@
 """Pairs of laws on few points: hockey-stick curves, products and conversations, by enumeration in high precision."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Exact laws of one-shot rankings of one or two winners, and of sets, by quadrature over the last winner's value."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from itertools import combinations, permutations

@@ -1,7 +1,5 @@
 """The k best of x / scale + F^{-1}(U), by sorting the sums themselves at as many digits as the order needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Hockey-stick divergences of explicit mechanisms of bounded range, at 40 digits, and a bound from the literature."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

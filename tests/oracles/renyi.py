@@ -1,7 +1,5 @@
 """Renyi divergences of finite laws, and their largest values by search, from the definition and mpmath alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The rho of four hypotheses, from the theorems and mpmath alone: rationals that are right to 10^-60 of themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

@@ -4,8 +4,6 @@ For the tree, what is told of step t is written out here for each t; y_1, ..., y
 y_34, y_1234 the sums of two and of four with noise of their own.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence

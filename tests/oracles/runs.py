@@ -1,7 +1,5 @@
 """Laws of numbers of runs and of the best run, from textbook formulas and by sums over all numbers of runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

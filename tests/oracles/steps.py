@@ -1,7 +1,5 @@
 """Cumulative laws on the integers, from the definition of the masses and mpmath alone."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

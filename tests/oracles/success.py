@@ -1,7 +1,5 @@
 """Events of success by their definition: some order of equal scores makes the winners right."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import chain, pairwise, permutations, product
 from typing import Any

@@ -1,7 +1,5 @@
 """The plain-Python reference of sums: dictionaries, fractions, and no float arithmetic."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Nothing here is taken from the library. Gaps between scores in units of the scale must be multiples of a half.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -12,6 +12,7 @@ from opendp_topk.apps.audit import shipped, verify_all
 from opendp_topk.core import public_names
 
 from . import above, above_curve, copies, few, losses_met, machine_marks, proof_map, quantiles, record_schema, reference
+from .reading_list import table as reading_list
 from .tightness import HEADER, claim_columns, tightness_table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,8 +45,8 @@ class Page:
 
 
 def with_proof_map(text: str) -> str:
-    """proofs/README.md with its table made anew; errors are those of :func:`with_table`."""
-    return with_table(text, proof_map.table())
+    """proofs/README.md with its two tables made anew; errors are those of :func:`with_table`."""
+    return with_table(text, reading_list(), proof_map.table())
 
 
 def with_marks(text: str) -> str:
@@ -53,14 +54,15 @@ def with_marks(text: str) -> str:
     return with_table(text, machine_marks.table())
 
 
-def with_table(text: str, table: str) -> str:
-    """A page with another table.
+def with_table(text: str, *tables: str) -> str:
+    """A page with other tables, in their order.
 
     Raises:
         ValueError: The marks around the table are gone.
     """
-    made, count = _GENERATED.subn(lambda _: table, text)
-    if count != 1:
+    left = list(tables)
+    made, count = _GENERATED.subn(lambda _: left.pop(0) if left else "", text)
+    if count != len(tables):
         raise ValueError(f"the page must hold <!-- {COMMAND} --> and <!-- end --> around its table")
     return made
 

@@ -85,8 +85,7 @@ def _declared() -> list[tuple[str, frozenset[str]]]:
     """Every test with the documents that its docstring names, such as ``proofs/samplers/scan.tex``."""
     found = []
     for path in sorted(TESTS.rglob("test_*.py")):
-        head = path.read_text(encoding="utf-8").partition("\nfrom __future__ import annotations\n")[0]
-        docstring = ast.get_docstring(ast.parse(head)) or ""
+        docstring = path.read_text(encoding="utf-8").split('"""', 2)[1]
         found.append((path.relative_to(TESTS).as_posix(), frozenset(_NAMED.findall(docstring))))
     return found
 

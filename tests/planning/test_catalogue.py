@@ -17,7 +17,6 @@ OFFERED = ["report_noisy_top_k", "canonical_top_k", "joint_top_k", "exponential_
 @pytest.mark.parametrize("stem", OFFERED)
 def test_what_is_discovered_agrees_with_what_was_described(stem: str) -> None:
     described, found = FIRST[f"then_{stem}"], discover_mechanism(getattr(tk, f"make_{stem}"))
-    assert found is not None
     assert (found.name, set(found.releases)) == (stem, set(described.releases))
     assert (found.most == 1) is (described.most == 1), "whether it takes one winner alone is seen at four candidates"
     assert list(inspect.signature(found.loaded_constructor).parameters) == list(

@@ -15,22 +15,17 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.planning import plan
 from opendp_topk.apps.planning.catalogue import all_mechanisms, capable_mechanisms
-from opendp_topk.apps.planning.plan import (
-    CLOSE,
-    WORDS,
-    _ComposedCurves,
-    bound_label,
-    least_delta_with_label,
-    least_scale,
-)
+from opendp_topk.apps.planning.plan import CLOSE, WORDS, bound_label, least_delta_with_label, least_scale
 from opendp_topk.spaces.curves.closed_forms import UpToDelta
+from tests.concepts.spaces import FLOATS, MONOTONIC, PURE, RANGE
 
 from ..concepts.sentinels import raises_exactly
 from ..oracles import canonical, rhos
 
-SPACE = tk.VectorDomain(tk.AtomDomain(int), size=900), tk.LInfDistance(monotonic=True)
-SCALAR = tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()
+SPACE = tk.VectorDomain(tk.AtomDomain(int), size=900), MONOTONIC
+SCALAR = PURE, RANGE, tk.ZeroConcentratedDivergence()
 PROFILE, ZCDP = tk.PrivacyProfile(), tk.ZeroConcentratedDivergence()
 KINDS = "ranking", "set"
 PAIR = 1.0, 1e-6
@@ -45,7 +40,7 @@ def compared(measure: tk.Measure, **options: Any) -> tk.planning.Comparison:
 @pytest.mark.quick(k=2, release="ranking")
 @pytest.mark.parametrize(("k", "release"), [(2, "ranking"), (1, "ranking"), (2, "set")])
 def test_every_mechanism_that_fits_has_a_row(k: int, release: str) -> None:
-    found = compared(tk.MaxDivergence(), k=k, d_out=1, release=release)
+    found = compared(PURE, k=k, d_out=1, release=release)
     assert {row.name for row in found} == {row.name for row in capable_mechanisms(k, 900, release)}
     assert len(found) == len(found.rows)
     assert all(0 < float(loss) <= 1 for _, _, loss, *_ in found._lines[1:])
@@ -66,7 +61,7 @@ DOMINATES = [
 
 @pytest.mark.parametrize(("first", "second", "k", "release"), DOMINATES)
 def test_equal_bounds_are_in_the_order_of_dominance(first: str, second: str, k: int, release: str) -> None:
-    found = compared(tk.MaxDivergence(), k=k, d_out=1, release=release)
+    found = compared(PURE, k=k, d_out=1, release=release)
     names = [row.name for row in found]
     assert names.index(first) < names.index(second)
     assert found[first].scale == found[second].scale
@@ -107,7 +102,7 @@ def test_what_may_be_best_by_far_has_a_row() -> None:
 @pytest.mark.further
 def test_noise_on_all_counts_whose_steps_have_no_rho_of_their_own_is_shown() -> None:
     few = tk.VectorDomain(tk.AtomDomain(int), size=50), tk.L01InfDistance(changes=3, monotonic=True)
-    found = tk.planning.compare(*few, tk.ZeroConcentratedDivergence(), k=5, d_out=0.02)
+    found = tk.planning.compare(*few, ZCDP, k=5, d_out=0.02)
     assert found["histogram_laplace"].bound in WORDS
     assert "histogram_laplace" in repr(found)
 
@@ -117,13 +112,13 @@ def test_noise_on_all_counts_whose_steps_have_no_rho_of_their_own_is_shown() -> 
 @pytest.mark.parametrize("release", ["ranking", "set"])
 def test_a_mechanism_that_no_scale_lets_meet_the_target_is_left_out(release: str) -> None:
     k, tiny = 20, 1e-307  # k / tiny exceeds every float64, and 1 / tiny does not
-    space = tk.VectorDomain(tk.AtomDomain(int), size=50), tk.LInfDistance(monotonic=True)
-    found = {row.name: row for row in tk.planning.compare(*space, tk.MaxDivergence(), k=k, d_out=tiny, release=release)}
+    space = tk.VectorDomain(tk.AtomDomain(int), size=50), MONOTONIC
+    found = {row.name: row for row in tk.planning.compare(*space, PURE, k=k, d_out=tiny, release=release)}
     asked = {row.name: row for row in capable_mechanisms(k, 50, release)}
     assert found.keys() < asked.keys()
     assert all(row.measurement.check(1, tiny) for row in found.values())
     for name in asked.keys() - found.keys():
-        largest = space >> asked[name].build_partial(tk.MaxDivergence(), k, sys.float_info.max, release, False)
+        largest = space >> asked[name].build_partial(PURE, k, sys.float_info.max, release, False)
         assert not largest.check(1, tiny), name
 
 
@@ -131,8 +126,8 @@ def test_a_mechanism_that_no_scale_lets_meet_the_target_is_left_out(release: str
 @pytest.mark.parametrize(
     ("measure", "scales"),
     [
-        (tk.MaxDivergence(), {"report_noisy_top_k_laplace": 30, "joint": 6, "report_noisy_top_k": 30}),
-        (tk.RangeDivergence(), {"report_noisy_top_k_laplace": 60, "joint": 6, "report_noisy_top_k": 57}),
+        (PURE, {"report_noisy_top_k_laplace": 30, "joint": 6, "report_noisy_top_k": 30}),
+        (RANGE, {"report_noisy_top_k_laplace": 60, "joint": 6, "report_noisy_top_k": 57}),
     ],
     ids=["epsilon", "range"],
 )
@@ -146,9 +141,7 @@ def test_scales_by_formulas(measure: tk.Measure, scales: dict[str, float]) -> No
 @pytest.mark.further
 @pytest.mark.quick(releases=7, measure=SCALAR[2])
 @pytest.mark.parametrize("releases", [1, 7])
-@pytest.mark.parametrize(
-    "measure", [tk.MaxDivergence(), tk.RangeDivergence(), tk.ZeroConcentratedDivergence()], ids=str
-)
+@pytest.mark.parametrize("measure", [PURE, RANGE, ZCDP], ids=str)
 def test_no_smaller_scale_meets_the_budget(measure: tk.Measure, releases: int) -> None:
     found = compared(measure, k=2, d_in=3, d_out=0.3, releases=releases)
     for row in found:
@@ -171,7 +164,7 @@ def _rhos(r: float, name: str) -> dict[str, float]:
 @pytest.mark.quick(rho=3.0)
 @pytest.mark.parametrize("rho", [0.02, 3.0])
 def test_the_reading_that_decides_rho_is_the_least(rho: float) -> None:
-    found = compared(tk.ZeroConcentratedDivergence(), k=1, d_out=rho)
+    found = compared(ZCDP, k=1, d_out=rho)
     for name in ("permute_and_flip", "exponential_mechanism", "noisy_top_k_with_gaps"):
         readings = _rhos(1 / found[name].scale, name)
         assert found[name].bound == min(readings, key=readings.__getitem__)
@@ -201,7 +194,7 @@ def test_a_pair_is_met_by_the_bound_that_is_named() -> None:
 @pytest.mark.parametrize(("k", "releases"), [(10, 1), (1, 12)])
 def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
     found = compared(PROFILE, k=k, d_out=PAIR, releases=releases)
-    by_rhos = compared(tk.ZeroConcentratedDivergence(), k=k, d_out=0.0178, releases=releases)
+    by_rhos = compared(ZCDP, k=k, d_out=0.0178, releases=releases)
     for row in found:
         (mechanism,) = [one for one in all_mechanisms() if one.name == row.name]
 
@@ -219,7 +212,7 @@ def test_curves_of_many_steps_meet_the_pair(k: int, releases: int) -> None:
 def test_a_scale_is_found_to_a_thousandth_however_small_or_large(least: float) -> None:
     """Where deltas say nothing of where to look, and so for floats whose product is none."""
 
-    class Falling(_ComposedCurves):
+    class Falling(plan._ComposedCurves):
         def delta_at_scale(self, scale: float, kind: type | None = None) -> float:
             return self.seen.setdefault((kind, scale), 0.0 if scale >= least else 1.0)
 
@@ -231,11 +224,11 @@ def test_a_scale_is_found_to_a_thousandth_however_small_or_large(least: float) -
 
 @pytest.mark.further
 def test_the_curve_of_a_row_is_that_of_its_own_noise() -> None:
-    found = compared(tk.MaxDivergence(), k=2, d_out=1, release="ranking")
+    found = compared(PURE, k=2, d_out=1, release="ranking")
     assert found["report_noisy_top_k"].curve == found["report_noisy_top_k_exponential"].curve
     assert found["report_noisy_top_k"].measurement.parameters["noise"] == "Exponential"
     assert found["report_noisy_top_k"].curve != found["report_noisy_top_k_gumbel"].curve
-    by_rho = compared(tk.ZeroConcentratedDivergence(), k=2, d_out=0.05, releases=4)
+    by_rho = compared(ZCDP, k=2, d_out=0.05, releases=4)
     assert by_rho["report_noisy_top_k"].curve == by_rho["report_noisy_top_k_gumbel"].curve
 
 
@@ -253,7 +246,7 @@ def test_words_of_bounds() -> None:
 
 @pytest.mark.further
 def test_a_comparison_prints_as_a_table() -> None:
-    found = compared(tk.ZeroConcentratedDivergence(), k=2, d_out=0.05, releases=4)
+    found = compared(ZCDP, k=2, d_out=0.05, releases=4)
     lines = repr(found).splitlines()
     assert "k = 2 of 900, 4 times at d_in = 1 within 0.05" in lines[0]
     assert lines[2].split() == ["mechanism", "scale", "rho", "accuracy", "decided", "by"]
@@ -276,7 +269,7 @@ def test_a_comparison_prints_as_a_table() -> None:
     ],
 )
 def test_what_is_refused(options: dict[str, Any], error: type[Exception], says: str) -> None:
-    raises_exactly(error, lambda: compared(tk.MaxDivergence(), **options), says)
+    raises_exactly(error, lambda: compared(PURE, **options), says)
 
 
 NO_PAIRS = {"one": (1, 1), "alone": (1,), "curve": tk.PrivacyCurve(lambda _: 0.1), "text": "1"}
@@ -289,11 +282,9 @@ def test_budgets_that_are_no_pair_are_refused(d_out: Any) -> None:
 
 @pytest.mark.further
 def test_the_number_of_candidates_must_be_known() -> None:
-    space = tk.VectorDomain(tk.AtomDomain(float)), tk.RangeDistance()
-    raises_exactly(
-        tk.errors.ParameterError, lambda: tk.planning.compare(*space, tk.MaxDivergence(), k=1, d_out=1), "n_candidates"
-    )
-    known = tk.planning.compare(*space, tk.MaxDivergence(), k=1, d_out=1, n_candidates=900)
+    space = FLOATS, tk.RangeDistance()
+    raises_exactly(tk.errors.ParameterError, lambda: tk.planning.compare(*space, PURE, k=1, d_out=1), "n_candidates")
+    known = tk.planning.compare(*space, PURE, k=1, d_out=1, n_candidates=900)
     assert known["permute_and_flip"].accuracy == pytest.approx(math.log(900 / 0.05))
     raises_exactly(tk.errors.ParameterError, lambda: known["best"], "no such row")
 
@@ -327,7 +318,7 @@ def test_plots(tmp_path: Path) -> None:
 def test_a_plot_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("matplotlib", "matplotlib.pyplot"):
         monkeypatch.setitem(sys.modules, module, None)
-    found = compared(tk.MaxDivergence(), k=2, d_out=1, release="ranking")
+    found = compared(PURE, k=2, d_out=1, release="ranking")
     raises_exactly(tk.errors.MissingExtraError, found.plot, 'pip install "opendp_topk[plot]"')
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning.public_shape import CoverageReach, SimulatedMean, simulate_coverage
-from tests.cli.command import spawn
+from tests.cli.command import argv, spawn
 from tests.concepts.sentinels import raises_exactly
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
@@ -45,10 +46,8 @@ def test_noise_and_guarantees_are_those_of_formulas(k: int, candidates: int, alp
         words = question.plan().accuracy["accuracy"]
         assert plan.accuracy_floor == users
         assert f"each choice reaches at most {users} users fewer" in words
-        assert (
-            f"so all {k} together reach at least 63 % of the most that {k} candidates reach, less {k * users} users"
-            in words
-        )
+        reach = f"so all {k} together reach at least 63 % of the most that {k} candidates reach"
+        assert f"{reach}, less {k * users} users" in words
         assert f"at least {round(100 * (1 - alpha))} %" in words
 
 
@@ -66,18 +65,7 @@ def test_the_command_releases_and_shows_the_choices(tmp_path: Path) -> None:
     rows = [(who, book) for who in range(3000) for book in BOOKS[:2]] + [(who, "Walden") for who in range(3000, 4000)]
     pl.DataFrame(rows, ["who", "book"], orient="row").write_parquet(tmp_path / "read.parquet")
     (tmp_path / "books.txt").write_text("\n".join(BOOKS))
-    given = [
-        "--user",
-        "who",
-        "--item",
-        "book",
-        "--candidates",
-        str(tmp_path / "books.txt"),
-        "--k",
-        "2",
-        "--epsilon",
-        "1",
-    ]
+    given = *argv("--user who --item book --k 2 --epsilon 1"), "--candidates", tmp_path / "books.txt"
     record = tmp_path / "top.json"
     made = spawn("release", "coverage", tmp_path / "read.parquet", *given, "--out", record)
     assert made.code == 0, made.err
@@ -150,8 +138,5 @@ def test_several_releases_add_up_and_compose_as_the_command_says() -> None:
 def test_groups_ask_top_k_alone() -> None:
     quantile = tk.planning.Quantile(quantile="1/2", column="n", bounds=(0, 9), budget=asked(epsilon=1).budget)
     for question in (asked(epsilon=1), quantile):
-        raises_exactly(
-            tk.errors.ParameterTypeError,
-            lambda question=question: tk.planning.InGroups(question=question, group="town", groups=("x", "y")),
-            "TopK",
-        )
+        build = partial(tk.planning.InGroups, question=question, group="town", groups=("x", "y"))
+        raises_exactly(tk.errors.ParameterTypeError, build, "TopK")

@@ -50,9 +50,7 @@ def dearest(costs: list[Fraction], groups: int, most: int) -> Fraction:
 @pytest.mark.parametrize(("groups", "most"), [(3, 1), (3, 2), (2, 3)])
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
 @pytest.mark.parametrize("users", [1, 2, 3])
-def test_the_price_is_that_of_the_dearest_way_to_touch_groups(
-    users: int, neighbors: str, groups: int, most: int
-) -> None:
+def test_the_price_is_of_the_dearest_way_to_touch_groups(users: int, neighbors: str, groups: int, most: int) -> None:
     """For d users a list costs k d / scale of epsilon, and Gaussian noise on all counts d^2 / 2 scale^2 of rho."""
     whom, target = UserUnit(neighbors, users), Fraction(1, 2)
     moved = users * (2 if neighbors == "replace" else 1)
@@ -63,19 +61,15 @@ def test_the_price_is_that_of_the_dearest_way_to_touch_groups(
     for measure, noisy, one in costs:
         found = plan_query(query(Budget(measure, target), groups=groups, most=most, unit=whom, noisy=noisy))
         scale = found.measurement.parameters["each_group"]["scale"]
-        price, closer = (
-            dearest([one(d, Fraction(at)) for d in range(moved + 1)], groups, most)
-            for at in (scale, math.nextafter(scale, 0))
-        )
+        scales = scale, math.nextafter(scale, 0)
+        price, closer = (dearest([one(d, Fraction(at)) for d in range(moved + 1)], groups, most) for at in scales)
         assert price <= target < closer
         assert found.measurement.exact_map(users) == price
 
 
 @pytest.mark.parametrize("measure", [PURE, RHO, tk.PrivacyProfile()], ids=repr)
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace"])
-def test_the_search_is_by_the_map_of_the_whole_partition(
-    neighbors: str, measure: tk.Measure, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_search_is_by_the_whole_map(neighbors: str, measure: tk.Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Callable[[float], Measurement]] = []
     monkeypatch.setattr(planning_groups, "least_scale", lambda make, *_: found.append(make) or make(2.0))
     for groups, most in itertools.product(range(1, 5), repeat=2):
@@ -110,7 +104,6 @@ def test_what_is_promised_holds_in_all_groups_at_once() -> None:
     found = plan_query(query(Budget(PURE, 1), groups=groups, k=1))
     scale = found.measurement.parameters["each_group"]["scale"]
     within = plan_guarantees(found)["accuracy"].within_users
-    assert within is not None
     assert 1 - (1 - failing(within + 1, scale)) ** groups <= alpha
     alone = next(lead for lead in itertools.count() if failing(lead, scale) <= alpha)
     assert 1 - (1 - failing(alone, scale)) ** groups > alpha
@@ -198,10 +191,8 @@ def test_lists_are_told_apart_by_their_groups_also_where_nothing_was_counted() -
     lists = [Release(items=["a", "b"], counts=[5, 3]), Release(items=["a", "c"], counts=[0, 0])]
     found = ReleasedItems.from_output(lists, ["Ulm", "Jena"])
     assert (found.groups, found.items) == (["Ulm", "Ulm", "Jena", "Jena"], ["a", "b", "a", "c"])
-    assert found.group_lists == [
-        ("Ulm", ReleasedItems(["a", "b"], [5, 3])),
-        ("Jena", ReleasedItems(["a", "c"], [0, 0])),
-    ]
+    expected = [("Ulm", ReleasedItems(["a", "b"], [5, 3])), ("Jena", ReleasedItems(["a", "c"], [0, 0]))]
+    assert found.group_lists == expected
 
 
 @pytest.mark.parametrize(

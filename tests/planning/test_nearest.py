@@ -27,12 +27,8 @@ def query(
     k: int, n: int, most: int, budget: Budget, *, counted: bool = True, **columns: Any
 ) -> Query[TopKTask, UserUnit]:
     task = (TopKWithCountsTask if counted else TopKTask)(k, n, "ranking", ONE_SHOT)
-    return Query(
-        replace(task, alternatives=HISTOGRAMS),
-        UserUnit(columns=Columns(max_items=most, **columns)),
-        budget,
-        alpha=Fraction(1, 20),
-    )
+    unit = UserUnit(columns=Columns(max_items=most, **columns))
+    return Query(replace(task, alternatives=HISTOGRAMS), unit, budget, alpha=Fraction(1, 20))
 
 
 @pytest.mark.further
@@ -62,12 +58,8 @@ def test_the_nearest_is_taken() -> None:
                 if row.options.get("gaussian") and budget.measure == MaxDivergence():
                     continue
                 other = plan_query(replace(asked, task=replace(asked.task, mechanism=row, alternatives=())))
-                assert found.query.task.error_bound(found) <= other.query.task.error_bound(other), (
-                    budget,
-                    k,
-                    most,
-                    row.name,
-                )
+                near = [one.query.task.error_bound(one) for one in (found, other)]
+                assert near[0] <= near[1], (budget, k, most, row.name)
             taken.add(found.name)
     assert taken == {"report_noisy_top_k", "histogram_laplace", "histogram_gaussian"}
 
@@ -128,11 +120,8 @@ def kept(most: int, keep: str, chance: np.random.Generator) -> list[int]:
 
 @pytest.mark.further
 def test_what_is_released_is_of_the_rows_that_were_kept() -> None:
-    found = (
-        most_accurate_plan(query(N, N, 1, Budget(MaxDivergence(), 10**6), keep="order"))
-        .bind_candidates(ITEMS)
-        .measurement(TABLE)
-    )
+    plan = most_accurate_plan(query(N, N, 1, Budget(MaxDivergence(), 10**6), keep="order"))
+    found = plan.bind_candidates(ITEMS).measurement(TABLE)
     truth = kept(1, "order", np.random.default_rng())
     assert [int(count) for count in found.counts] == sorted(truth, reverse=True)
     drawn = most_accurate_plan(query(N, N, 1, Budget(MaxDivergence(), 10**6))).bind_candidates(ITEMS).measurement(TABLE)

@@ -237,8 +237,7 @@ def test_one_gap_is_no_choice() -> None:
 
 @pytest.mark.parametrize("k", [0, 6, 7])
 def test_a_gap_has_two_sides(k: int) -> None:
-    with pytest.raises(tk.errors.ParameterError, match="k must be"):
-        GapTask(k, 6)
+    raises_exactly(tk.errors.ParameterError, lambda: GapTask(k, 6), "k must be")
 
 
 @pytest.mark.further

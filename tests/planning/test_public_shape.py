@@ -44,7 +44,6 @@ def test_means_are_those_of_the_enumerated_law(mechanism: str) -> None:
     assert 0.3 < share < 0.9
     assert found.found.mean == pytest.approx(float(share), abs=WITHIN)
     assert found.missing.mean == pytest.approx(float(missing), abs=WITHIN)
-    assert isinstance(found.exact, tk.audit.Enclosure)
     assert found.exact.lower - 1e-9 <= exact <= found.exact.upper + 1e-9
 
 
@@ -77,7 +76,6 @@ def test_a_mean_has_its_standard_error() -> None:
 @pytest.mark.parametrize(("exponent", "total"), [("1.1", 200_000), ("0", 10), ("2", 10**15)])
 def test_zipf_counts_fall_as_a_power_and_have_the_sum(exponent: str, total: int) -> None:
     counts = zipf_counts(f"zipf:{exponent}:{total}", 1000)
-    assert counts is not None
     assert counts.dtype == np.int64
     whole = mpmath.fsum(mpmath.mpf(rank) ** -mpmath.mpf(exponent) for rank in range(1, 1001))
     for rank in (1, 2, 7, 1000):

@@ -14,38 +14,26 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.planning import units
 from opendp_topk.apps.planning.plan import Query, plan_query
 from opendp_topk.apps.planning.quantile import IndexGridNumbers, NumericColumns, QuantileTask, format_rows
-from opendp_topk.apps.planning.units import (
-    ROW,
-    Budget,
-    Columns,
-    UserUnit,
-    add_joined_column,
-    join_item_parts,
-    numbered_rows,
-    serialize_grid_number,
-    split_item_parts,
-    users_to_rows,
-)
+from opendp_topk.apps.planning.units import ROW, Budget, Columns, add_joined_column, join_item_parts, numbered_rows
+from tests.concepts.spaces import PURE, ZCDP
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
 HALF = Fraction(1, 2)
 SEVERAL = re.compile(r"b is (\S+), plus (\d+) for each started block of (\d+) rows beyond the first \3 rows")
-WORDS = re.compile(
-    r"at most (\S+) N \+ (\S+) of the N counted rows are below .*, and at most (\S+) N \+ (\S+) are above it"
-)
+WORDS = re.compile(r"at most (\S+) N \+ (\S+) of the N counted rows are below .*at most (\S+) N \+ (\S+) are above it")
 
 
 def columns(quantile: Fraction = HALF, bounds: tuple[int, int] = (0, 9), **more: Any) -> NumericColumns:
-    return NumericColumns(
-        "u", value="v", quantiles=(quantile,), bounds=(Fraction(bounds[0]), Fraction(bounds[1])), **more
-    )
+    low, high = map(Fraction, bounds)
+    return NumericColumns("u", value="v", quantiles=(quantile,), bounds=(low, high), **more)
 
 
 def plan_of(own: NumericColumns, budget: Budget, unit: tuple[str, int] = ("add_remove", 1)) -> Any:
-    return plan_query(Query(QuantileTask.from_columns(own), UserUnit(*unit, own), budget, alpha=Fraction(1, 20)))
+    return plan_query(Query(QuantileTask.from_columns(own), units.UserUnit(*unit, own), budget, alpha=Fraction(1, 20)))
 
 
 def moved(own: NumericColumns, unit: tuple[str, int]) -> int:
@@ -61,22 +49,15 @@ def test_noise_and_promise_are_those_of_formulas(own: NumericColumns, unit: tupl
     number, q = int(own.bounds[1] - own.bounds[0]) + 1, own.quantiles[0].denominator
     pure = 2.0 * moved(own, unit) / 0.5
     concentrated = 2 * moved(own, unit) / math.sqrt(8 * 0.125)
-    for measure, d_out, scale in (
-        (tk.MaxDivergence(), 0.5, pure),
-        (tk.ZeroConcentratedDivergence(), 0.125, concentrated),
-    ):
+    for measure, d_out, scale in ((PURE, 0.5, pure), (ZCDP, 0.125, concentrated)):
         plan = plan_of(own, Budget(measure, d_out), unit)
         # Under rho a sharper bound than that of the range may be known: the least scale is no larger.
         assert plan.scale == pytest.approx(scale) if d_out == 0.5 else 0.5 * scale < plan.scale <= scale * (1 + 1e-9)
         reach = math.floor(plan.scale * math.log(number / 0.05))
         promise = plan.query.task.accuracy_guarantees(plan)["accuracy"]
         below, one, above, other = map(Fraction, WORDS.search(promise.words).groups())  # type: ignore[union-attr]
-        assert (below, above, one, other) == (
-            own.quantiles[0],
-            1 - own.quantiles[0],
-            Fraction(reach, q),
-            Fraction(reach, q),
-        )
+        share = own.quantiles[0]
+        assert (below, above, one, other) == (share, 1 - share, Fraction(reach, q), Fraction(reach, q))
         assert promise.within_users == (math.ceil(reach / q) if own.max_rows == 1 else None)
 
 
@@ -85,9 +66,8 @@ def test_what_is_promised_of_ranks_is_what_the_scores_say() -> None:
     """Whatever comes within the bound of the scores keeps the promise, and in some table just so."""
     for quantile in (HALF, Fraction(1, 3), Fraction(9, 10)):
         own, tight = columns(quantile, (0, 3)), False
-        plan = plan_of(own, Budget(tk.MaxDivergence(), 2.0 * quantile.denominator))
+        plan = plan_of(own, Budget(PURE, 2.0 * quantile.denominator))
         shares = WORDS.search(plan.query.task.accuracy_guarantees(plan)["accuracy"].words)
-        assert shares is not None
         below, reach, above, _ = map(Fraction, shares.groups())
         bound = plan.measurement.accuracy(4, 0.05)
         scores = own.score_transformation("add_remove", None)
@@ -111,17 +91,15 @@ def test_a_number_is_written_as_the_very_same(step: Fraction) -> None:
         (written,) = IndexGridNumbers(least, step)([place])
         assert Fraction(written) == (least + place) * step
         assert isinstance(written, int) == (Fraction(written).denominator == 1)
-        assert serialize_grid_number(Fraction(written)) == written
-    assert (IndexGridNumbers(-1, Fraction(1, 4))(0), IndexGridNumbers(1, Fraction(1, 3))([1, 2])) == (
-        ["-0.25"],
-        ["2/3", 1],
-    )
+        assert units.serialize_grid_number(Fraction(written)) == written
+    assert IndexGridNumbers(-1, Fraction(1, 4))(0) == ["-0.25"]
+    assert IndexGridNumbers(1, Fraction(1, 3))([1, 2]) == ["2/3", 1]
 
 
 def test_what_is_no_candidate_as_it_is_written_is_none() -> None:
     own = columns(bounds=(-1, 2), step=Fraction(1, 4))
     numbers = [Fraction(n, 4) for n in range(-4, 9)]
-    assert all(own.is_candidate(serialize_grid_number(one)) for one in numbers)
+    assert all(own.is_candidate(units.serialize_grid_number(one)) for one in numbers)
     wrong = ["0.3", "2.25", "-1.25", "0.250", "1", 3, -2, "1/4", "", "x", "1e999999999", "1/0", " 0.25", "nan"]
     assert not any(map(own.is_candidate, wrong))
     assert columns(step=Fraction(1, 3)).is_candidate("1/3")
@@ -142,24 +120,19 @@ def test_several_have_the_noise_and_the_promise_of_formulas(unit: tuple[str, int
     quarters = tuple(Fraction(n, 4) for n in (1, 2, 3))
     for bounds, most, places in (((0, 9), 1, 64), ((-5, 90), 3, 64), ((0, 2**20 - 1), 1, 16)):
         own = replace(columns(bounds=bounds, max_rows=most), quantiles=quarters)
-        plan = plan_of(own, Budget(tk.MaxDivergence(), 0.5), unit)
+        plan = plan_of(own, Budget(PURE, 0.5), unit)
         moved_rows = unit[1] * most * (2 if unit[0] == "replace" else 1)
         assert plan.scale == pytest.approx(2 * moved_rows / 0.5)
         assert plan.measurement.map(unit[1]) <= 0.5
         beta = plan.scale * math.log(3 * (bounds[1] - bounds[0] + 1) * places / 0.05)
         promise = plan.query.task.accuracy_guarantees(plan)["accuracy"]
         found = SEVERAL.search(promise.words)
-        assert found is not None
         assert float(found[1]) == pytest.approx(1.5 * beta + 0.5, rel=1e-5)
         assert Fraction(found[1]) >= Fraction(plan.measurement.accuracy(own.n_candidates, 0.05))
         assert (int(found[2]), int(found[3]), promise.within_users) == (1, places, None)
         assert plan.accuracy == math.ceil(plan.query.task.row_error_bound(plan))
-    assert [format_rows(Fraction(n, 100)) for n in (100, 150, 10000001, 2**60)] == [
-        "1",
-        "1.5",
-        "100001",
-        "11529300000000000",
-    ]
+    assert [format_rows(Fraction(n, 100)) for n in (100, 150, 10000001)] == ["1", "1.5", "100001"]
+    assert format_rows(Fraction(2**60, 100)) == "11529300000000000"
 
 
 def test_quantiles_that_do_not_ascend_are_refused() -> None:
@@ -213,9 +186,7 @@ def test_counts_are_of_rows_and_one_person_moves_what_is_said() -> None:
 def test_a_measurement_costs_what_so_many_users_do_and_that_is_met() -> None:
     """Laplace noise on counts at r rows: the largest log ratio of two released vectors is r / scale, and no more."""
     columns, scale, most = Columns(ROW, "item", max_items=1, keep="order"), Fraction(2), 3
-    noisy = columns.score_transformation("add_remove", ITEMS) >> tk.then_noisy_histogram(
-        tk.MaxDivergence(), scale=scale
-    )
+    noisy = columns.score_transformation("add_remove", ITEMS) >> tk.then_noisy_histogram(PURE, scale=scale)
     worst = max(
         sum(abs(one - other) for one, other in zip(counts(rows), counts(less), strict=True)) / scale
         for rows in TABLES
@@ -242,7 +213,7 @@ def test_a_column_of_that_name_is_not_overwritten() -> None:
 
 
 def test_sentences_are_of_rows() -> None:
-    assert users_to_rows("1 user, 2 users; a username") == "1 row, 2 rows; a username"
+    assert units.users_to_rows("1 user, 2 users; a username") == "1 row, 2 rows; a username"
 
 
 # Items of several columns: no two of them are one text, and each is read back.
@@ -258,7 +229,7 @@ def test_all_short_entries_are_read_back_and_no_two_lists_are_one_text() -> None
     lists += [list(three) for three in itertools.product(ENTRIES[:13], repeat=3)]
     texts = [join_item_parts(one) for one in lists]
     assert len(set(texts)) == len(lists)
-    assert list(map(split_item_parts, texts)) == lists
+    assert list(map(units.split_item_parts, texts)) == lists
 
 
 def test_a_frame_joins_as_the_function_does() -> None:

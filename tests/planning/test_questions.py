@@ -117,7 +117,7 @@ def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Pat
     counted = "Each has a noisy count of its whos." in found.record.asked.method(found.record)
     assert counted == (found.record.released.counts is not None)
     options = found.record.asked.record_options(found.record)
-    assert options.keys() - ASKED[kind].to_dict().keys() <= {"alpha", "keep", "max_rows", "mechanism", "step"}
+    assert options.keys() - ASKED[kind].to_dict().keys() <= {"keep", "max_rows", "mechanism", "step"}
     wrong, parts = tmp_path / "wrong.json", {"items": [["a", "b"]] * len(found.items)}
     for more, said in ((parts, "fit together"), ({"k": 10**400}, "beyond all floats"))[kind == "quantile" :]:
         wrong.write_text(json.dumps(fields | more), "utf-8")
@@ -176,9 +176,7 @@ def test_arguments_of_a_question_that_are_none_are_named(make: Callable[[], Any]
         ("a\0b", ParameterError, "path must be the name of a file"),
     ],
 )
-def test_a_record_that_cannot_be_saved_says_why(
-    tmp_path: Path, name: str, error: type[Exception], message: str
-) -> None:
+def test_records_that_cannot_be_saved_say_why(tmp_path: Path, name: str, error: type[Exception], message: str) -> None:
     (tmp_path / "taken.json").touch()
     record = ASKED["top-k"].plan().release(ROWS).record
     raises_exactly(error, lambda: record.save(tmp_path / name), message)
@@ -235,10 +233,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "excluded": (lambda: tk.planning.TableUnit(user="a", rows_per_person=3), "--rows-per-person and --user cannot be"),
     "needed": (lambda: tk.planning.TopK(sum="paid"), "--sum requires --bounds LOWER,UPPER"),
     "delta of a curve": (lambda: tk.planning.TopK(budget=RHO), "--delta requires --epsilon E"),
-    "other and delta": (
-        lambda: tk.planning.TopK(other=True, budget=PAIR),
-        "--delta and --other cannot be combined",
-    ),
+    "other and delta": (lambda: tk.planning.TopK(other=True, budget=PAIR), "--delta and --other cannot be combined"),
     "expected": (lambda: tk.planning.TopK(expect=5, release="set", counts=True), "--expect and --counts cannot be"),
     "several": (
         lambda: tk.planning.Repeated(dataclasses.replace(ASKED["top-k"], other=True), 2),

@@ -52,7 +52,6 @@ def test_the_caution_names_what_was_compared_and_whose_counts_are_meant() -> Non
 def test_what_the_next_best_would_cost_by_theorems() -> None:
     """Half-logistic noise of scale s has its own bound a s: to have that of the best, s falls by their ratio."""
     advice = best(3, 1.0)
-    assert advice.next_best is not None
     assert advice.next_best.name == "report_noisy_top_k_half_logistic"
     ratio = advice.next_best.row.accuracy / advice.options[0].row.accuracy  # type: ignore[operator]
     assert ratio <= advice.as_good <= ratio * 1.001
@@ -73,7 +72,6 @@ def test_on_a_proxy_the_likeliest_is_taken(release: str) -> None:
     highest = max(likely.values())
     assert likely[advice.name] == pytest.approx(highest)
     assert advice.goal == "exact"
-    assert advice.next_best is not None
     assert likely[advice.next_best.name] < highest - 1e-9
     if release == "set":
         assert advice.name.startswith("canonical")
@@ -184,5 +182,4 @@ def test_what_is_missed_on_a_proxy_is_what_is_not_reached() -> None:
     success = advice.options[0].success
     assert success is not None
     said = re.search(r"on the proxy, except with probability ([\d.e-]*\d)", advice.why)
-    assert said is not None
     assert 1 - success.lower <= float(said[1]) == pytest.approx(1 - success.lower, rel=1e-5)

@@ -17,6 +17,7 @@ from opendp_topk.apps.planning.plan import plan_guarantees, plan_query
 from opendp_topk.apps.planning.release_record import ReleasedItems, ReleaseRecord, record_digest
 from opendp_topk.apps.planning.units import Budget
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
+from opendp_topk.errors import ParameterError, SpaceError
 from tests.concepts.sentinels import raises_exactly
 from tests.planning.test_plan import TASKS, query
 
@@ -105,15 +106,13 @@ def test_a_number_between_integers_is_recorded_as_the_very_same(tmp_path: Path) 
         assert {one.verdict for one in verify_record(record, ledger) if one.what != "table"} == {AGREES}
         (built,) = (one for one in verify_record(record | {"k": None}, ledger) if one.what == "measurement")
         assert (built.verdict, "builds no measurement with these parameters" in built.why) == (DISAGREES, True)
-        raises_exactly(
-            tk.errors.SpaceError, lambda: choice >> tk.index_candidates([*range(181)]), "the counted candidates"
-        )
+        raises_exactly(SpaceError, lambda: choice >> tk.index_candidates([*range(181)]), "the counted candidates")
 
 
 def test_a_bound_is_charged_and_recorded(tmp_path: Path) -> None:
     top = counts("session") >> tk.then_report_noisy_top_k(PURE, k=1, scale=5.0) >> tk.index_candidates(PAGES)
     with paid(tmp_path) as ledger:
-        raises_exactly(tk.errors.SpaceError, lambda: tk.planning.release_with_record(ledger, top, VISITS), "at_most")
+        raises_exactly(SpaceError, lambda: tk.planning.release_with_record(ledger, top, VISITS), "at_most")
         _, record = tk.planning.release_with_record(ledger, top, VISITS, at_most=2, shared=True)
         assert (record["d_in"], record["d_out"], ledger.history()[0].d_in) == (4, 0.8, "4")
         assert {one.verdict for one in verify_record(record, ledger) if one.what != "table"} == {AGREES}
@@ -125,26 +124,22 @@ def test_what_has_no_record_is_refused_before_it_is_paid(tmp_path: Path) -> None
     with paid(tmp_path) as ledger:
         bare = tk.make_report_noisy_top_k(*scores, PURE, k=1, scale=1.0)
         raises_exactly(
-            tk.errors.ParameterError, lambda: tk.planning.release_with_record(ledger, bare, [1, 2]), "a table of users"
+            ParameterError, lambda: tk.planning.release_with_record(ledger, bare, [1, 2]), "a table of users"
         )
         halved = ranking >> (lambda items: items[:1])
         least = counts() >> tk.then_minimum_users(minimum_users=9, candidates=PAGES)
         few = least >> tk.then_unknown_domain_top_k(tk.Approximate(PURE), k=1, scale=2.0, limit=3, threshold=40)
         raises_exactly(
-            tk.errors.ParameterError, lambda: tk.planning.release_with_record(ledger, few, VISITS), "--minimum-users M"
+            ParameterError, lambda: tk.planning.release_with_record(ledger, few, VISITS), "--minimum-users M"
         )
         raises_exactly(
-            tk.errors.ParameterError,
-            lambda: tk.planning.release_with_record(ledger, halved, VISITS),
-            "index_candidates",
+            ParameterError, lambda: tk.planning.release_with_record(ledger, halved, VISITS), "index_candidates"
         )
         raises_exactly(
-            tk.errors.ParameterError, lambda: tk.planning.release_with_record(ledger, ranking, VISITS, alpha=2), "alpha"
+            ParameterError, lambda: tk.planning.release_with_record(ledger, ranking, VISITS, alpha=2), "alpha"
         )
         odd = counts() >> tk.then_select_then_count(PURE, k=2, scale=0.7, count_scale=0.3) >> tk.index_candidates(PAGES)
-        raises_exactly(
-            tk.errors.ParameterError, lambda: tk.planning.release_with_record(ledger, odd, VISITS), "without a record"
-        )
+        raises_exactly(ParameterError, lambda: tk.planning.release_with_record(ledger, odd, VISITS), "without a record")
         assert ledger.count() == 0
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from opendp_topk.errors import ProofError
 from opendp_topk.proof import latex, library
 from opendp_topk.proof.status import other_foundations, supporting_documents, supporting_statements
 from tests.concepts.sentinels import raises_exactly
+from tests.pages import reading_list
 
 BASE = r"""\begin{document}\precondition\relieson{ground}
 \begin{definition}\label{defined}See \relieson{defining}.\end{definition}
@@ -56,6 +58,26 @@ def test_a_whole_document_is_all_that_it_states(staged: Path) -> None:
     assert "batches" in supporting_documents("base")
 
 
+def test_a_citation_that_is_added_is_in_the_reading_list(staged: Path) -> None:
+    before = {name: (labels, words) for name, labels, words in reading_list.read(("base", "privacy"))}
+    assert list(before).index("base") == 0 < list(before).index("costs") < list(before).index("deep")
+    assert before["costs"][0] == ["cost"]
+    assert "batches" not in before
+    planted = BASE.replace("[cost]{costs}", r"[cost]{costs} and \relieson[batches]{costs}")
+    (staged / "base.tex").write_text(planted, encoding="utf-8")
+    proof.clear_cache()
+    after = {name: (labels, words) for name, labels, words in reading_list.read(("base", "privacy"))}
+    assert after.keys() - before.keys() == {"batches"}
+    assert after["costs"] == (["batches", "cost"], before["costs"][1] + 2)  # "y" and what its proof cites
+
+
+def test_a_reviewer_of_the_default_reads_less_than_25_documents_and_30000_words() -> None:
+    found = reading_list.read()
+    assert found[0][0] == "measurements/report_noisy_top_k"
+    assert len(found) < 25
+    assert sum(words for *_, words in found) < 30_000
+
+
 def test_a_law_that_privacy_needs_carries_it(staged: Path) -> None:
     (staged / "base.tex").write_text(BASE.replace(r"\Cref{step} says", r"\Cref{step,law} says"), encoding="utf-8")
     proof.clear_cache()
@@ -68,15 +90,8 @@ def test_where_no_privacy_is_stated_nothing_is_told_apart(staged: Path) -> None:
 
 def test_one_shot_selection_is_private_whatever_is_known_of_laws_accuracy_success_and_batches() -> None:
     name = "measurements/report_noisy_top_k"
-    assert other_foundations(name) == [
-        "distributions/one_shot_success",
-        "distributions/quadrature",
-        "distributions/series",
-        "distributions/union_bound",
-        "numerics/floatexp",
-        "samplers/merge",
-        "samplers/rows",
-    ]
+    laws = [f"distributions/{one}" for one in ("one_shot_success", "quadrature", "series", "union_bound")]
+    assert other_foundations(name) == [*laws, "numerics/floatexp", "samplers/merge", "samplers/rows"]
     assert {"core/chaining", "measurements/selection", "samplers/race", "samplers/entropy"} <= set(
         supporting_documents(name)
     )
@@ -167,12 +182,8 @@ def test_what_is_cited_is_looked_up_once_before_all_runs(ran: Callable[[Run], li
 
 
 def test_labels_that_never_settle_are_an_error(ran: Callable[[Run], list[list[str]]]) -> None:
-    raises_exactly(
-        ProofError,
-        lambda: ran(lambda n: (f"labels of {n}", "", 0, "")),
-        "proofs/made/up.tex",
-        "still change after 6 runs",
-    )
+    endless = partial(ran, lambda n: (f"labels of {n}", "", 0, ""))
+    raises_exactly(ProofError, endless, "proofs/made/up.tex", "still change after 6 runs")
 
 
 def test_an_error_is_told_in_the_words_of_the_log_or_by_the_last_ones(ran: Callable[[Run], list[list[str]]]) -> None:

@@ -1,7 +1,5 @@
 """What belongs to a pin: all that its region reaches, down to what another document answers for."""
 
-from __future__ import annotations
-
 import gc
 import shutil
 from pathlib import Path
@@ -208,10 +206,8 @@ def test_imports_inside_of_functions(sums: Path) -> None:
     inner = SUMS.replace("    # a comment\n", "    from .rounding import up\n").replace("rounding.up(x)", "up(x)")
     write(sums / "opendp_topk/inner/sums.py", inner)
     repin("inner/sums")
-    write(
-        sums / "opendp_topk/inner/sums.py",
-        inner.replace("    from .rounding import up", "    from .rounding import down as up"),
-    )
+    changed = inner.replace("    from .rounding import up", "    from .rounding import down as up")
+    write(sums / "opendp_topk/inner/sums.py", changed)
     assert stale() == {"sums"}
 
 

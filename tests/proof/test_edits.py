@@ -1,7 +1,5 @@
 """What belongs to a pin: fifty edits that change what code does are noticed, and edits of style are not."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re
@@ -54,7 +52,6 @@ def precise(value):
 '''
 CODE = '''\
 """A mechanism."""
-from __future__ import annotations
 
 
 import functools

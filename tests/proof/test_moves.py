@@ -1,7 +1,5 @@
 """Where code lies does not belong to a pin; which code a name leads to does."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

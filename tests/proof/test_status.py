@@ -12,6 +12,7 @@ import opendp_topk as tk
 from opendp_topk import proof
 from opendp_topk.proof import modules
 from proofs.tools import form
+from tests.concepts.sentinels import raises_exactly
 from tests.proof.conftest import CODE
 
 from .conftest import write
@@ -37,8 +38,7 @@ def test_a_region_has_one_place_in_the_package(house: Path) -> None:
     with pytest.raises(tk.errors.ProofError, match=r"exactly once.*it stands in inner/sums.py, other.py"):
         proof.read_region("sum")
     assert proof.Proof("inner/sums").status == "stale"
-    with pytest.raises(tk.errors.ProofError, match="does not stand there"):
-        proof.read_region("nothing")
+    raises_exactly(tk.errors.ProofError, lambda: proof.read_region("nothing"), "does not stand there")
 
 
 def test_documents_and_pins(house: Path) -> None:
@@ -70,16 +70,14 @@ def test_code_around_the_region_may_change(house: Path) -> None:
 )
 def test_markers_must_stand_once_each(house: Path, change: tuple[str, str]) -> None:
     rewrite(house / "opendp_topk/inner/sums.py", lambda text: text.replace(*change, 1))
-    with pytest.raises(tk.errors.ProofError, match="exactly once"):
-        proof.read_region("sum")
+    raises_exactly(tk.errors.ProofError, lambda: proof.read_region("sum"), "exactly once")
     assert proof.Proof("inner/sums").status == "stale"
 
 
 def test_a_source_that_is_gone(house: Path) -> None:
     (house / "opendp_topk/inner/sums.py").unlink()
     proof.clear_cache()
-    with pytest.raises(tk.errors.ProofError, match="does not stand there"):
-        proof.read_region("sum")
+    raises_exactly(tk.errors.ProofError, lambda: proof.read_region("sum"), "does not stand there")
     assert proof.Proof("inner/sums").status == "stale"
 
 
@@ -91,8 +89,7 @@ def test_a_document_without_pins_is_not_current(house: Path) -> None:
 def test_missing_document(house: Path) -> None:
     assert proof.Proof("inner/none").status == "missing"
     assert proof.Proof("inner/none").path is None
-    with pytest.raises(tk.errors.ProofError, match="inner/none"):
-        proof.code_hashes("inner/none")
+    raises_exactly(tk.errors.ProofError, lambda: proof.code_hashes("inner/none"), "inner/none")
 
 
 def test_a_chain_is_as_good_as_its_worst_link(house: Path) -> None:

@@ -4,8 +4,6 @@ Imports run downward only, as its table says, and the core needs nothing but its
 its record: elsewhere by constructors, defaults and theorems alone, and never by an oracle.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

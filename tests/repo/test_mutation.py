@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.concepts.sentinels import raises_exactly
 from tests.mutation import by_chance, functions, killers, nearest, operators, page, reached, run
 from tests.mutation.checkout import ROOT
 from tests.mutation.control import harmless
@@ -136,9 +137,7 @@ def test_for_the_room_that_reads_pins_tests_of_pins_count(toy: Mutation, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_test_that_does_not_end_leaves_the_fault_to_others(
-    toy: Mutation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_test_leaves_it_to_others(toy: Mutation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "_LONG", 8.0)
     assert not toy.outcome(WRONG).hung
     waits = "from opendp_topk.room.thing import twice\ndef test_first():\n    while twice(3) != 6:\n        pass\n"
@@ -209,14 +208,12 @@ def test_another_package_than_the_copy_is_an_error(toy: Mutation, tmp_path: Path
     recorder = copy.root / "tests" / "mutation" / "recorder.py"
     elsewhere = f"import sys\nsys.path.insert(0, {str(copy.root / 'elsewhere')!r})\n"
     recorder.write_text(recorder.read_text().replace("import json\n", elsewhere + "import json\n"))
-    with pytest.raises(StrayError):
-        outcome_of(copy, ["tests/room/test_thing.py"])
+    raises_exactly(StrayError, lambda: outcome_of(copy, ["tests/room/test_thing.py"]))
 
 
 def test_a_fault_whose_text_has_moved_is_an_error(toy: Mutation) -> None:
     moved = Fault("moved", "", "room/thing.py", "5 * x", "6 * x")
-    with pytest.raises(MovedError, match="occurs 0 times"):
-        toy.outcome(moved)
+    raises_exactly(MovedError, lambda: toy.outcome(moved), "occurs 0 times")
     many = Fault("many", "", "sampling/samplers/race.py", "return", "yield")
     broken = Fault("broken", "", "sampling/samplers/race.py", '"""The exact top-k', "The exact top-k")
     lost = Fault("lost", "", "samplers/nowhere.py", "a", "b")
@@ -252,7 +249,8 @@ def test_the_nearest_tests_come_first(tmp_path: Path, monkeypatch: pytest.Monkey
     assert all((ROOT / one.partition("::")[0]).is_file() for tests in found for one in tests)
     assert nearest.files("measurements/quantiles.py", ROOT)[0] == "tests/measurements/test_quantiles.py"
     assert nearest.files("apps/audit/html/report.py", ROOT)[0] == "tests/audit/test_html.py"
-    assert nearest.files("core/queryable.py", ROOT)[0] == "tests/combinators/test_queryable.py"
+    assert "tests/combinators/test_queryable.py" in nearest.files("core/queryable.py", ROOT)[:6]
+    assert "tests/errors/test_ordinary.py" in nearest.files("errors/files.py", ROOT)[:6]
     proving = nearest.files("proof/status.py", ROOT)
     assert proving[0] == "tests/proof/test_status.py"
     assert "tests/repo/test_proofs.py" in proving

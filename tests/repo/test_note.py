@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,7 @@ def test_the_table_names_documents_statements_regions_and_tags_that_exist() -> N
         (r"\coderow{odds}", r"\coderow{steps}", "two rows steps"),
     ],
 )
-def test_a_row_that_leads_nowhere_is_noticed(
-    old: str, new: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dead_row_is_noticed(old: str, new: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "proofs"
     shutil.copytree(library.documents_folder(), place, ignore=shutil.ignore_patterns("machine"))
     assert old in TEXT
@@ -325,18 +324,10 @@ def test_two_releases_cost_what_is_said(measure: str) -> None:
     space = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
     for first, second in ((0.5, 0.25), (0.125, 3.0)):
         losses = [first, second]
-        members = [
-            tk.make_user_measurement(
-                *space, getattr(tk, measure)(), function=len, privacy_map=lambda d_in, loss=loss: loss * d_in
-            )
-            for loss in losses
-        ]
-        together = {
-            "make_composition": tk.make_composition(members),
-            "make_adaptive_composition": tk.make_adaptive_composition(
-                *space, getattr(tk, measure)(), d_in=1, d_mids=losses
-            ),
-        }
+        build = partial(tk.make_user_measurement, *space, getattr(tk, measure)(), function=len)
+        members = [build(privacy_map=lambda d_in, loss=loss: loss * d_in) for loss in losses]
+        adaptive = tk.make_adaptive_composition(*space, getattr(tk, measure)(), d_in=1, d_mids=losses)
+        together = {"make_composition": tk.make_composition(members), "make_adaptive_composition": adaptive}
         names = {"c_1": mpmath.mpf(first), "c_2": mpmath.mpf(second)}
         for maker, measurement in together.items():
             assert measurement.map(1) == Reader(MAPS[maker, "", measure], names, {}).whole()
@@ -360,5 +351,4 @@ def test_it_builds_on_at_most_ten_pages_without_warnings(tmp_path: Path, monkeyp
     (log,) = logs
     assert re.findall(r"^(?:Overfull|.*Warning:).*$", log, re.MULTILINE) == []
     pages = re.search(r"Output written on document\.pdf \((\d+) pages", log)
-    assert pages is not None
     assert 5 <= int(pages[1]) <= 10

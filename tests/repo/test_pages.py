@@ -66,12 +66,8 @@ def test_the_losses_of_one_constructor_leave_all_others_as_they_are(monkeypatch:
     gone = "".join(line for line in text.splitlines(keepends=True) if f"`{name}`" not in line)
     assert gone != text
     assert page.with_losses_of(name, gone) == text
-    assert (
-        page.with_losses_of(
-            name, text.replace("| `make_permute_and_flip` |  | Max", "| `make_permute_and_flip` | 9 | Max")
-        )
-        == text
-    )
+    changed = text.replace("| `make_permute_and_flip` |  | Max", "| `make_permute_and_flip` | 9 | Max")
+    assert page.with_losses_of(name, changed) == text
 
 
 def test_many_copies_exceed_no_claim() -> None:
@@ -187,11 +183,8 @@ def test_the_best_single_question_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setitem(above_curve._LENGTHS, 1, (1,))
     for delta in (0.1, 0.01):
-        met = max(
-            above_curve.epsilon_at(delta, *pair)
-            for lead in above_curve.LEADS
-            for pair in itertools.permutations((law(lead), law(lead + 1)))
-        )
+        pairs = [pair for lead in above_curve.LEADS for pair in itertools.permutations((law(lead), law(lead + 1)))]
+        met = max(above_curve.epsilon_at(delta, *pair) for pair in pairs)
         found = above_curve.Climb("Exponential", 1, monotonic=True, delta=delta).largest()
         assert found == pytest.approx(met, abs=1e-6)
 

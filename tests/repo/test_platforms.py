@@ -100,12 +100,8 @@ def test_no_name_of_posix_is_needed(last: str) -> None:
     """Locks are those of Windows, as far as a stand-in shows; without any, the ledger alone refuses."""
     if last == "command":
         pytest.importorskip("typer", reason="the command needs the extra cli")
-    run(
-        HIDDEN
-        + ("" if last == "refused" else MSVCRT)
-        + USE
-        + {"ledger": LEDGER, "refused": REFUSED, "command": COMMAND}[last]
-    )
+    script = {"ledger": LEDGER, "refused": REFUSED, "command": COMMAND}[last]
+    run(HIDDEN + ("" if last == "refused" else MSVCRT) + USE + script)
 
 
 @pytest.mark.slow

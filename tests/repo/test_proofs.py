@@ -184,12 +184,8 @@ def test_a_statement_that_changed(copy: Path) -> None:
 
 
 def test_no_document_rests_on_itself() -> None:
-    assert [
-        name
-        for name in DOCUMENTS
-        for one in proof.document_foundations(name)
-        if name in proof.document_foundations(one)
-    ] == []
+    pairs = [(name, one) for name in DOCUMENTS for one in proof.document_foundations(name)]
+    assert [name for name, one in pairs if name in proof.document_foundations(one)] == []
 
 
 def test_every_document_on_which_another_relies_is_recorded() -> None:
@@ -283,7 +279,6 @@ def test_several_documents_in_one_command(copy: Path) -> None:
     form.main([*RENEWED, "--repin", "spaces/domains", "[not-empty]", "array.size <= 0"])
     assert form.problems("spaces/domains") == form.problems("spaces/range_distance") == []
     line = proof.last_review("spaces/domains")
-    assert line is not None
     assert (line.by, line.checked, line.against) == ("Ada", "[not-empty]", "array.size <= 0")
 
 
@@ -357,11 +352,8 @@ def test_faults_stop_the_build(copy: Path, fault: str, report: str) -> None:
 def test_any_code_can_be_listed(copy: Path) -> None:
     """Underscores, TeX's special characters, and letters in and beyond the table of preamble.sty."""
     require_tex()
-    spoil(
-        copy / "opendp_topk/spaces/metrics.py",
-        "return d_in if",
-        r"δ_1 = '\\%$#&~^{}@*) 漢 ≤ é'  # [l-inf]" "\n        return d_in if",
-    )
+    listed = r"δ_1 = '\\%$#&~^{}@*) 漢 ≤ é'  # [l-inf]" "\n        return d_in if"
+    spoil(copy / "opendp_topk/spaces/metrics.py", "return d_in if", listed)
     assert form.build_pdf("spaces/range_distance", copy).is_file()
 
 

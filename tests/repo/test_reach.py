@@ -36,9 +36,7 @@ def resting_on(names: set[str]) -> set[str]:
 
 @pytest.mark.quick(file="sampling/samplers/entropy.py", new="bytes(n)")
 @pytest.mark.parametrize(("file", "old", "new", "speaks", "silent"), EDITS)
-def test_an_edit_makes_stale_what_speaks_of_it(
-    copy: Path, file: str, old: str, new: str, speaks: str, silent: str
-) -> None:
+def test_an_edit_makes_its_readers_stale(copy: Path, file: str, old: str, new: str, speaks: str, silent: str) -> None:
     spoil(copy / "opendp_topk" / file, old, new)
     moved = {pin.document for name in proof.document_names() for pin in proof.code_hashes(name) if not pin.is_current}
     assert speaks in moved
@@ -126,7 +124,6 @@ def test_a_name_that_leads_elsewhere(copy: Path, file: str, old: str, new: str, 
 def statements() -> Iterator[tuple[str, Statement]]:
     for source in SOURCES:
         home = find_module(dotted_module_name(source))
-        assert home is not None
         yield from ((source, one) for one in home.statements)
 
 

@@ -91,11 +91,8 @@ def test_what_is_traced_among_slow_tests_is_there() -> None:
 
 
 def test_what_forgets_the_proofs_is_run_last() -> None:
-    tests = [
-        path
-        for path in (ROOT / "tests").rglob("test_*.py")
-        if "proof.clear_cache()" in path.read_text(encoding="utf-8")
-    ]
+    paths = (ROOT / "tests").rglob("test_*.py")
+    tests = [path for path in paths if "proof.clear_cache()" in path.read_text(encoding="utf-8")]
     names = {path.relative_to(ROOT).as_posix() for path in tests} - {Path(__file__).relative_to(ROOT).as_posix()}
     assert names
     assert sorted(name for name in names if not name.startswith(FORGETTING)) == []

@@ -138,23 +138,9 @@ def late_winners(rng: random.Random) -> Case:
     return Case(scores, Fraction(1), {i: "1" * rng.randrange(14, 90) for i in chosen})
 
 
-CASES = (
-    small_integers,
-    floats,
-    all_equal,
-    beyond_doubles,
-    int64_extremes,
-    uint64_extremes,
-    huge_integers,
-    widest_floats,
-    subnormals,
-    rational_scales,
-    far_clusters,
-    ladder,
-    duplicates_at_the_edge,
-    first_digits_alike,
-    late_winners,
-)
+EXTREMES = beyond_doubles, int64_extremes, uint64_extremes, huge_integers, widest_floats, subnormals
+SHAPES = rational_scales, far_clusters, ladder, duplicates_at_the_edge, first_digits_alike, late_winners
+CASES = small_integers, floats, all_equal, *EXTREMES, *SHAPES
 
 
 def near_tie(name: str, rng: random.Random, sign: int, bits: int) -> Case:

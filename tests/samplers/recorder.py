@@ -30,12 +30,8 @@ class Recorder:
         self.streams = streams
         self.levels: dict[int, int] = {}
         self.branches: Counter[str] = Counter()
-        tail, body, skip, split = (
-            scan.Scan.draw_tail_prefixes,
-            scan.Scan.draw_body_prefixes,
-            race._race_tail_only,
-            race._race_near_and_tail,
-        )
+        tail, body = scan.Scan.draw_tail_prefixes, scan.Scan.draw_body_prefixes
+        skip, split = race._race_tail_only, race._race_near_and_tail
         survivors, wrong = forecast.draw_survivors, forecast._all_others
 
         def watched_tail(this: Any, index: np.ndarray, levels: np.ndarray) -> Any:

@@ -37,7 +37,6 @@ def _binned(values: np.ndarray, scale: Fraction, depth: Fraction, number: int) -
     x = [Fraction(v) for v in values.tolist()]
     best = sorted(range(len(x)), key=lambda i: -x[i])[:number]
     found = build_bins(values, np.array(best), depth * scale, scale)
-    assert found is not None
     assert found.candidate_count == len(x)
     return found, x
 
@@ -45,9 +44,7 @@ def _binned(values: np.ndarray, scale: Fraction, depth: Fraction, number: int) -
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("number", [1, 3, 12])
 @pytest.mark.parametrize(("values", "scale"), VALUES, ids=range(len(VALUES)))
-def test_candidates_of_better_bins_come_first(
-    values: np.ndarray, scale: Fraction, number: int, depth: Fraction
-) -> None:
+def test_better_bins_come_first(values: np.ndarray, scale: Fraction, number: int, depth: Fraction) -> None:
     found, x = _binned(values, scale, depth, number)
     ranks = np.arange(len(x))
     order = found.candidates_at_ranks(ranks).tolist()

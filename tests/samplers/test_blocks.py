@@ -237,10 +237,8 @@ def test_every_block_has_its_own_level() -> None:
     position = draw_survivors(levels, Streams(7))
     counts = np.bincount(position // BLOCK, minlength=4)
     words = Streams(7).draw_auxiliary_words(4).tolist()
-    expected = [
-        next(n for n in range(BLOCK) if _cumulative(level, n) > Fraction(word, 2**64))
-        for level, word in zip(levels.tolist()[1:3], words[1:3], strict=True)
-    ]
+    drawn = zip(levels.tolist()[1:3], words[1:3], strict=True)
+    expected = [next(n for n in range(BLOCK) if _cumulative(level, n) > Fraction(word, 2**64)) for level, word in drawn]
     assert counts.tolist()[1:3] == expected
     assert 100 < counts[0] < 420
     assert 100 < counts[3] < 420

@@ -303,9 +303,7 @@ def test_float_bounds_are_above_the_exact_parts(weight: Fraction, scale: Fractio
     ("d", "k", "scale", "gamma"),
     [(40, 10, Fraction(9), HALF), (60, 6, Fraction(12), Fraction(1, 4)), (25, 20, Fraction(5), Fraction(1))],
 )
-def test_classes_of_many_candidates_follow_their_law(
-    d: int, k: int, scale: Fraction, gamma: Fraction, exponential: bool
-) -> None:
+def test_large_classes_follow_their_law(d: int, k: int, scale: Fraction, gamma: Fraction, exponential: bool) -> None:
     """Cells of many classes, clipped bounds, ties: too many subsets to list, so they are compared class by class."""
     scores = [-(i + i % 3) for i in range(d)]
     ranks = sorted(range(d), key=lambda i: -scores[i])

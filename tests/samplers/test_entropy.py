@@ -16,12 +16,8 @@ FAIR = os.urandom
 @pytest.mark.parametrize("n", [0, 1, 1000])
 def test_as_many_digits_as_asked_for(n: int) -> None:
     index = np.arange(n)
-    assert (
-        SYSTEM.draw_prefixes(index).shape
-        == SYSTEM.draw_words(index).shape
-        == SYSTEM.draw_auxiliary_words(n).shape
-        == (n,)
-    )
+    shapes = {read(index).shape for read in (SYSTEM.draw_prefixes, SYSTEM.draw_words)}
+    assert shapes == {SYSTEM.draw_auxiliary_words(n).shape} == {(n,)}
     assert SYSTEM.draw_prefixes(index).dtype == np.uint16
     assert SYSTEM.draw_words(index).dtype == SYSTEM.draw_auxiliary_words(n).dtype == np.uint64
 
@@ -77,9 +73,7 @@ def test_a_longer_period_within_one_read_is_not(watch: module._RepetitionDetecto
 
 @pytest.mark.parametrize("round_", [1, 2, 3, 100, 192, 193, 700])
 @pytest.mark.parametrize("before", [0, 1, 500])
-def test_a_source_that_goes_round_is_noticed_in_time(
-    watch: module._RepetitionDetector, round_: int, before: int
-) -> None:
+def test_a_source_that_repeats_is_noticed_in_time(watch: module._RepetitionDetector, round_: int, before: int) -> None:
     """After ``before`` fair reads the same ones come again and again: mu is before + 1 and lambda is round_."""
     assert not any(map(watch.is_repeating, fair(before)))
     again = fair(round_)
@@ -92,9 +86,7 @@ def test_a_source_that_goes_round_is_noticed_in_time(
 
 @pytest.mark.parametrize("place", [0, 200, 383])
 @pytest.mark.parametrize("digit", [0, 1])
-def test_a_digit_that_never_changes_is_noticed_within_two_windows(
-    watch: module._RepetitionDetector, place: int, digit: int
-) -> None:
+def test_a_constant_digit_is_noticed_in_two_windows(watch: module._RepetitionDetector, place: int, digit: int) -> None:
     assert not any(map(watch.is_repeating, fair(50)))
     mask = 1 << place
     stuck = (spare(int.from_bytes(one, "little") & ~mask | mask * digit) for one in fair(384))

@@ -137,13 +137,8 @@ def test_the_exact_level_is_asked_for_only_where_the_bounds_leave_it_open() -> N
         return mpq(1, 2)
 
     middle = 2**63
-    hits = bernoulli_exp_events(
-        np.full(4, middle, dtype=np.uint64),
-        np.array([0.0, 0.8, 0.0, 0.4]),
-        np.array([0.6, 0.9, np.inf, 0.7]),
-        level,
-        Words(),
-    )
+    lows, highs = np.array([0.0, 0.8, 0.0, 0.4]), np.array([0.6, 0.9, np.inf, 0.7])
+    hits = bernoulli_exp_events(np.full(4, middle, dtype=np.uint64), lows, highs, level, Words())
     assert hits.tolist() == [True, False, True, True]
     assert asked == [2, 3]
 

@@ -36,9 +36,7 @@ def _order(values: np.ndarray, sign: int) -> list[int]:
 @pytest.mark.parametrize("each", [1, 3])
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("values", VALUES, ids=range(len(VALUES)))
-def test_the_head_has_all_who_are_near_the_best(
-    values: np.ndarray, sign: int, each: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_head_has_all_near_best(values: np.ndarray, sign: int, each: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heads, "_EACH", each)
     x, order = [sign * Fraction(v) for v in values.tolist()], _order(values, sign)
     sizes = set()

@@ -73,12 +73,8 @@ def test_those_beyond_the_head_have_their_part(ordered: bool, sign: int, monkeyp
     monkeypatch.setattr(joint, "_SPARE", 0)
     joint._last_layer_start.cache_clear()
     scores, scale = [0, 4, 1, 6, 3, 3, 2], Fraction(1)
-    assert (
-        head.order_best_scores(
-            np.array(scores), 1, 2, joint._loss_from_bits(joint._last_layer_start(7, 2, ordered)) * scale, scale
-        ).who
-        is not None
-    )
+    start = joint._loss_from_bits(joint._last_layer_start(7, 2, ordered)) * scale
+    assert head.order_best_scores(np.array(scores), 1, 2, start, scale).who is not None
     found = draws(3000, [sign * x for x in scores], 2, scale, ordered, sign)
     joint._last_layer_start.cache_clear()
     assert_follows(found, oracle.law(scores, 2, scale, ordered), detects=0.5)
@@ -111,9 +107,7 @@ def test_levels_of_many_candidates_follow_their_law(scale: Fraction, ordered: bo
 
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize(("scores", "k", "scale"), [*CASES, (list(range(0, 900, 100)), 3, Fraction(7))])
-def test_layers_hold_what_they_say_and_their_shares_bound_weights(
-    scores: list[Any], k: int, scale: Fraction, ordered: bool
-) -> None:
+def test_layers_are_right_and_shares_bound_weights(scores: list[Any], k: int, scale: Fraction, ordered: bool) -> None:
     nested = joint.build_layers(joint.SelectionTask(sort_scores(np.asarray(scores), 1), scale, k, ordered))
     starts, limits = [layer.start for layer in nested], [layer.limit for layer in nested]
     shares = list(map(Fraction, joint._proposal_shares(starts)))
@@ -157,17 +151,14 @@ def test_outcomes_equal_high_precision(ordered: bool, monkeypatch: pytest.Monkey
 
         def draw_ranks(self, entropy: Any) -> Any:
             drawn = self._plain.draw_ranks(entropy)
-            assert drawn is not None
             proposals.append((self.ceilings.tobytes(), drawn[0], Fraction(drawn[1])))
             return drawn
 
     def accepted(log_weight: Any, ratio: Any, clock: Any, entropy: Any) -> bool:
         goal = oracle.exp(Fraction(log_weight)) / (mpmath.mpf(int(ratio.numerator)) / int(ratio.denominator))
         assert goal <= 1
-        digits, agreeing = (
-            int(min(goal, 1 - mpmath.mpf(2) ** -300) * mpmath.mpf(2) ** 256),
-            generator.choice([0, 1, 2, 3]),
-        )
+        digits = int(min(goal, 1 - mpmath.mpf(2) ** -300) * mpmath.mpf(2) ** 256)
+        agreeing = generator.choice([0, 1, 2, 3])
         words = [(digits >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)][:agreeing]
         words += [generator.getrandbits(64) for _ in range(12 - agreeing)]
         value = mpmath.fsum(mpmath.mpf(word) / mpmath.mpf(2) ** (64 * (i + 1)) for i, word in enumerate(words))
@@ -324,9 +315,7 @@ def test_few_proposals_are_in_vain_where_a_rough_walk_finds_far_too_many_sets(mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ordered", [True, False])
-def test_levels_follow_their_law_if_each_proposal_in_vain_makes_other_layers(
-    ordered: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_levels_follow_their_law_if_each_failure_makes_layers(ordered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"_PATIENCE": 1, "_DETAIL": 1, "_CLOSE": 1000.0, "_NARROW": 40, "_FEW": 0}.items():
         monkeypatch.setattr(joint, name, value)
     calls, plain = [], joint.improve_layers

@@ -128,10 +128,8 @@ def test_digits_travel_with_near_ties(name: str, bits: int) -> None:
 
 def test_each_digit_is_drawn_once_however_often_parts_meet() -> None:
     """Four candidates whose first 200 digits are the same are told apart once; what was drawn of them then is kept."""
-    race, streams = (
-        merge.Race(Fraction(1), tk.noise.Gumbel(), 2, 1, True),
-        Streams(2, dict.fromkeys(range(4), "01" * 100)),
-    )
+    race = merge.Race(Fraction(1), tk.noise.Gumbel(), 2, 1, True)
+    streams = Streams(2, dict.fromkeys(range(4), "01" * 100))
     parts = [sent(merge.select_part_finalists([i], np.array([9]), race, Named(streams, [i]))) for i in range(4)]
     assert streams.read == dict.fromkeys(range(4), 16)
     once = sent(merge.merge_finalists(parts, race, Named(streams, range(4))))

@@ -144,9 +144,7 @@ def test_repetition_is_noticed_at_the_default_precision() -> None:
 
 @pytest.mark.parametrize("failure", [OSError("no entropy"), NotImplementedError()], ids=repr)
 @pytest.mark.parametrize("d", [3, 300, 5 * 4096])
-def test_nothing_is_released_where_the_system_has_no_randomness(
-    failure: Exception, d: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_released_without_randomness(failure: Exception, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: int) -> bytes:
         raise failure
 
@@ -171,16 +169,8 @@ def _check_row(name: str, case: Case, times: int, k: int, sign: int, ordered: bo
     d = len(case.scores)
     leading = {t * d + i: digits for t in range(0, times, 2) for i, digits in case.leading.items()}
     streams = Streams(seed, leading)
-    found = rows.repeat_top_k(
-        canonical(case.scores),
-        case.scale,
-        getattr(tk.noise, name)(),
-        k,
-        times,
-        sign=sign,
-        ordered=ordered,
-        entropy=streams,
-    )
+    values, noise = canonical(case.scores), getattr(tk.noise, name)()
+    found = rows.repeat_top_k(values, case.scale, noise, k, times, sign=sign, ordered=ordered, entropy=streams)
     assert found.shape == (times, k)
     assert found.dtype == np.int64
     for t in range(times):
@@ -195,10 +185,8 @@ def _served(case: Case) -> bool:
     from opendp_topk.sampling.samplers.advantages import ScaledScores
 
     with np.errstate(all="ignore"):
-        return all(
-            short.score_distances(ScaledScores(canonical(case.scores), case.scale, sign)) is not None
-            for sign in (1, -1)
-        )
+        values = canonical(case.scores)
+        return all(short.score_distances(ScaledScores(values, case.scale, sign)) is not None for sign in (1, -1))
 
 
 @pytest.mark.quick(name="Laplace", make=("small_integers", "far_clusters", "subnormals", "duplicates_at_the_edge"))
@@ -432,9 +420,7 @@ def _typed(shape: str, dtype: Any) -> Any:
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.float16, np.float32])
-def test_the_type_of_the_scores_changes_no_winner(
-    dtype: Any, shape: str, sign: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_dtype_changes_no_winner(dtype: Any, shape: str, sign: int, monkeypatch: pytest.MonkeyPatch) -> None:
     narrow = _typed(shape, dtype)
     wide = narrow.astype({"i": np.int64, "u": np.uint64, "f": np.float64}[narrow.dtype.kind])
     domain = tk.VectorDomain(tk.AtomDomain(float if narrow.dtype.kind == "f" else int))

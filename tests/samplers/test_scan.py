@@ -245,7 +245,6 @@ def test_bounds_enclose_the_noisy_scores(make: Callable[[random.Random], adversa
             continue
         racers, lower, upper = found
         few = short.bound_few_scores(scores.values, case.scale, noise, sign, Streams(seed, case.leading))
-        assert few is not None
         assert few.bounds == list(zip(lower.tolist(), upper.tolist(), range(len(case.scores)), strict=True))
         assert (few.best, few.prefix.tolist()) == (racers.reference, racers.prefix.tolist())
         best = max(case.scores, key=lambda score: sign * score)
@@ -264,7 +263,6 @@ def test_bounds_enclose_the_noisy_scores(make: Callable[[random.Random], adversa
 def test_bounds_are_about_as_narrow_as_the_table() -> None:
     scores, noise = ScaledScores(np.arange(100.0), Fraction(3), 1), tk.noise.Gumbel()
     found = short.all_contenders(scores, noise, 100, Streams(1))
-    assert found is not None
     racers, lower, upper = found
     width = quantile_table(noise).upper[racers.prefix] - quantile_table(noise).lower[racers.prefix]
     assert (upper - lower <= width * (1 + 2.0**-40) + 2.0**-40).all()

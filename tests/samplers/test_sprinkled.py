@@ -12,16 +12,10 @@ import mpmath
 import numpy as np
 import pytest
 
+from opendp_topk.sampling.samplers import integers
 from opendp_topk.sampling.samplers import integers as module
 from opendp_topk.sampling.samplers.entropy import SYSTEM
-from opendp_topk.sampling.samplers.integers import (
-    GapDistribution,
-    MixtureTables,
-    discrete_gaussian,
-    discrete_laplace,
-    draw_from_mixture,
-    mixture_tables,
-)
+from opendp_topk.sampling.samplers.integers import GapDistribution, MixtureTables, draw_from_mixture, mixture_tables
 
 from ..oracles.chi_square import assert_follows
 from ..oracles.discrete import counted, masses, pooled
@@ -208,15 +202,13 @@ def test_other_values_are_as_many_as_the_law_lacks(name: str, scale: Fraction, m
     assert_follows(counted(found, -most, most), pooled(shares, -most, most), detects=1.5)
 
 
-@pytest.mark.parametrize("draw", [discrete_laplace, discrete_gaussian])
+@pytest.mark.parametrize("draw", [integers.discrete_laplace, integers.discrete_gaussian])
 def test_long_vectors_take_this_way(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr("opendp_topk.sampling.samplers.integers._MANY", 100)
     monkeypatch.setattr("opendp_topk.sampling.samplers.integers.mixture_tables", lambda weights, mirrored: mirrored)
-    monkeypatch.setattr(
-        "opendp_topk.sampling.samplers.integers.draw_from_mixture",
-        lambda law, out, entropy: asked.append((law, len(out))),
-    )
+    mixture = "opendp_topk.sampling.samplers.integers.draw_from_mixture"
+    monkeypatch.setattr(mixture, lambda law, out, entropy: asked.append((law, len(out))))
     for scale in (Fraction(1, 3), Fraction(1023)):
         draw(scale, 100)
         draw(scale, 99)

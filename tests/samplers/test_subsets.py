@@ -193,7 +193,6 @@ def test_a_tiny_scale_leaves_the_best_subset_alone() -> None:
     found = listed.draw_listed_subsets(
         scores, Fraction(1, 2**80), Gumbel(), Fraction(1, 3), 1, 40, sign=1, capped=False, entropy=Streams(0)
     )
-    assert found is not None
     assert found.tolist() == [[0]] * 40
 
 
@@ -211,10 +210,8 @@ def test_a_tiny_scale_leaves_the_best_subset_alone() -> None:
 def test_what_is_too_much_to_list_is_left_to_others(values: np.ndarray, k: int, times: int) -> None:
     assert listed.draw_listed_outputs(values, Fraction(1), Gumbel(), k, times, sign=1, ordered=True) is None
     if len(values) != 24:
-        assert (
-            listed.draw_listed_subsets(values, Fraction(1), Gumbel(), Fraction(1, 2), k, times, sign=1, capped=True)
-            is None
-        )
+        given = values, Fraction(1), Gumbel(), Fraction(1, 2), k, times
+        assert listed.draw_listed_subsets(*given, sign=1, capped=True) is None
 
 
 # Lazy uniforms, the times of a Poisson process and the lag, against high precision.

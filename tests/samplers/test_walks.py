@@ -96,7 +96,6 @@ def _check(limits: tuple[int, ...], detail: int, monkeypatch: pytest.MonkeyPatch
             with monkeypatch.context() as patch:
                 script = Script(patch, found, wanted, end)
                 drawn = found.draw_ranks(Streams())
-            assert drawn is not None
             assert tuple(drawn[0].tolist()) == wanted
             assert Fraction(drawn[1]) == script.chance
             assert mpmath.mpf(script.chance.numerator) / script.chance.denominator >= promised, limits
@@ -163,7 +162,6 @@ def test_convex_ceilings_do_not_drown_in_errors(k: int) -> None:
     found = walk_beside_others(limits, k)
     drawn = [found.draw_ranks(Streams(seed)) for seed in range(4)]
     for each in drawn:
-        assert each is not None
         ranks, chance = each
         assert (np.diff(ranks) > 0).all()
         assert (ranks < limits).all()

@@ -70,13 +70,8 @@ def test_a_table_is_accepted_with_exactly_the_columns_that_are_needed(name: str,
         "items and numbers": "user, item and value columns",
         "numbers": "user and value columns: FrameDomain(user, value=...)",
     }
-    raises_exactly(
-        tk.errors.ParameterTypeError,
-        build,
-        "input_domain must be a FrameDomain with",
-        *(needed[one] for one in kinds),
-        f", not {KINDS[kind]!r}",
-    )
+    said = "input_domain must be a FrameDomain with", *(needed[one] for one in kinds), f", not {KINDS[kind]!r}"
+    raises_exactly(tk.errors.ParameterTypeError, build, *said)
 
 
 @pytest.mark.parametrize("after", KINDS)

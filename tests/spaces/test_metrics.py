@@ -246,9 +246,7 @@ def test_it_is_for_integers_alone() -> None:
     assert metric.fits(tk.VectorDomain(tk.AtomDomain(int, bounds=(0, 9)), size=4))
     assert not metric.fits(tk.VectorDomain(tk.AtomDomain(float)))
     floats = tk.VectorDomain(tk.AtomDomain(float), size=2)
-    raises_exactly(
-        tk.errors.SpaceError, lambda: tk.make_laplace(floats, metric, tk.MaxDivergence(), scale=1), "does not measure"
-    )
+    raises_exactly(SpaceError, lambda: tk.make_laplace(floats, metric, tk.MaxDivergence(), scale=1), "does not measure")
 
 
 def test_what_holds_for_the_largest_change_holds_here() -> None:

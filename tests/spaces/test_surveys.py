@@ -9,6 +9,7 @@ import pytest
 import opendp_topk as tk
 from opendp_topk.numerics.surveyed import GROUP
 from opendp_topk.spaces.domains import find_block_maxima
+from tests.concepts.sentinels import raises_exactly
 
 INTEGERS = tk.VectorDomain(tk.AtomDomain(int))
 FLOATS = tk.VectorDomain(tk.AtomDomain(float))
@@ -32,7 +33,6 @@ def _scores(dtype: Any, seed: int = 0) -> Any:
 def test_a_survey_has_the_best_of_each_group_in_the_type_of_the_scores(dtype: Any, sign: int) -> None:
     scores = _scores(dtype)
     seen = find_block_maxima(FLOATS if scores.dtype.kind == "f" else INTEGERS, scores, sign)
-    assert seen is not None
     assert seen.values is scores
     assert (seen.sign, len(seen), seen.best.dtype) == (sign, D, scores.dtype)
     groups = [scores[start : start + GROUP].tolist() for start in range(0, D, GROUP)]
@@ -51,8 +51,7 @@ def test_one_number_that_is_not_finite_is_found_wherever_it_is(value: float, pla
     select = (FLOATS, tk.LInfDistance()) >> tk.then_report_noisy_top_k(
         tk.MaxDivergence(), k=3, scale=1.0, optimize="max" if sign > 0 else "min"
     )
-    with pytest.raises(tk.errors.DataError):
-        select(scores)
+    raises_exactly(tk.errors.DataError, lambda: select(scores))
 
 
 @pytest.mark.quick(dtype="float64", sign=1)
@@ -131,8 +130,7 @@ def test_a_domain_of_a_derived_class_is_asked_itself() -> None:
     assert find_block_maxima(Small(tk.AtomDomain(float)), scores, 1) is None
     assert find_block_maxima(tk.VectorDomain(Elements(float)), scores, 1) is None
     best = (Small(tk.AtomDomain(float)), tk.RangeDistance()) >> tk.then_permute_and_flip(tk.MaxDivergence(), scale=1.0)
-    with pytest.raises(tk.errors.DataError, match="too large"):
-        best(scores)
+    raises_exactly(tk.errors.DataError, lambda: best(scores), "too large")
 
 
 @pytest.mark.slow

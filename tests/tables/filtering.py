@@ -136,13 +136,8 @@ def conditions(kind: str, size: int, chance: random.Random) -> list[tuple[str, T
 
     null = "x is null", empty
     among = f"x in ({_written(a)}, {_written(b)})", joined(test_of("=", a), test_of("=", b), True)
-    nulls = [
-        null,
-        ("x is not null", negated(empty)),
-        not_(null),
-        both(null, "or", before()),
-        both(null, "and", before()),
-    ]
+    either = both(null, "or", before()), both(null, "and", before())
+    nulls = [null, ("x is not null", negated(empty)), not_(null), *either]
     if kind == "decimal":  # is compared with nothing, so that there is one question to ask, and it is joined
         mixed = [both(one, by, not_(before())) for one in nulls for by in ("and", "or")]
         return [*nulls, *mixed]

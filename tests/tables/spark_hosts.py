@@ -35,10 +35,8 @@ def two_hosts(folder: Path) -> Iterator[Any]:
 def _start(gateway: Any, folder: Path) -> str:
     """Start a master and a worker a host in the driver's Java, with which they end; the address of the master."""
     jvm, deploy = gateway.jvm, gateway.jvm.org.apache.spark.deploy
-    master, worker = (
-        getattr(getattr(room, name), "MODULE$")
-        for room, name in ((deploy.master, "Master$"), (deploy.worker, "Worker$"))
-    )
+    rooms = (deploy.master, "Master$"), (deploy.worker, "Worker$")
+    master, worker = (getattr(getattr(room, name), "MODULE$") for room, name in rooms)
     conf = jvm.org.apache.spark.SparkConf(False)
     started = master.startRpcEnvAndEndpoint(DRIVER, 0, 0, conf)._1()
     masters = gateway.new_array(jvm.java.lang.String, 1)

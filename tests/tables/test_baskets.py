@@ -59,10 +59,8 @@ def check(table: Any, columns: dict[str, list[Any]]) -> None:
 
 def drawn(integers: bool, rows: int = 60) -> dict[str, list[Any]]:
     rng = random.Random(11)
-    return {
-        "u": [rng.choice(USERS[integers]) for _ in range(rows)],
-        "i": [rng.choice([*ITEMS[integers], None]) for _ in range(rows)],
-    }
+    users = [rng.choice(USERS[integers]) for _ in range(rows)]
+    return {"u": users, "i": [rng.choice([*ITEMS[integers], None]) for _ in range(rows)]}
 
 
 @pytest.mark.quick(make=("polars_frame", "pandas_frame", "duckdb_relation"))

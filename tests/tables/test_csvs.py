@@ -83,9 +83,7 @@ WELL = {
 
 @pytest.mark.parametrize("block", [1, 2, 3, 1 << 20])
 @pytest.mark.parametrize("name", WELL)
-def test_well_formed_csv_is_read_however_it_is_cut(
-    name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_good_csv_is_read_however_cut(name: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csvs, "_BLOCK", block)
     text, rows = WELL[name]
     assert read_table(written(tmp_path / "t.csv", text)).collect().rows() == rows

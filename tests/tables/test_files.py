@@ -79,13 +79,8 @@ def test_a_path_is_a_string_or_a_path(path: Any) -> None:
     "name", ["loans", "loans.txt", "loans.gz", "loans.csv.bz2", "parquet", ".csv", "loans.parquet.bak"]
 )
 def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
-    raises_exactly(
-        TableError,
-        lambda: read_table(tmp_path / name),
-        "must end in .parquet, .csv",
-        "Rename text files",
-        "polars.read_excel(path)",
-    )
+    said = "must end in .parquet, .csv", "Rename text files", "polars.read_excel(path)"
+    raises_exactly(TableError, lambda: read_table(tmp_path / name), *said)
 
 
 def test_csv_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,11 +92,9 @@ def test_csv_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("header", ["member,work,member", 'work,member,"work"', "member,work,x,x", "member,work,,"])
 def test_two_columns_of_one_name_are_refused(tmp_path: Path, header: str) -> None:
     """Which of them is meant is not for a back end to choose."""
-    raises_exactly(
-        TableError,
-        lambda: read_table(csv(tmp_path, header + "\n" + ",".join(["1"] * (header.count(",") + 1)) + "\n")),
-        "two columns have the same name: rename one",
-    )
+    row = ",".join(["1"] * (header.count(",") + 1))
+    path = csv(tmp_path, f"{header}\n{row}\n")
+    raises_exactly(TableError, lambda: read_table(path), "two columns have the same name: rename one")
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])

@@ -109,21 +109,10 @@ def duckdb_enum(columns: Columns, integers: bool) -> Any:
     return relation.project(f"seen, CAST(member AS {kind}) AS member, CAST(work AS {kind}) AS work")
 
 
-BACK_ENDS: list[Callable[[Columns, bool], Any]] = [
-    polars_frame,
-    polars_lazy,
-    polars_categorical,
-    polars_enum,
-    pandas_frame,
-    pandas_objects,
-    pandas_categories,
-    pandas_arrow,
-    pyarrow_table,
-    pyarrow_large,
-    pyarrow_dictionary,
-    duckdb_relation,
-    duckdb_enum,
-]
+POLARS = polars_frame, polars_lazy, polars_categorical, polars_enum
+PANDAS = pandas_frame, pandas_objects, pandas_categories, pandas_arrow
+ARROW = pyarrow_table, pyarrow_large, pyarrow_dictionary
+BACK_ENDS: list[Callable[[Columns, bool], Any]] = [*POLARS, *PANDAS, *ARROW, duckdb_relation, duckdb_enum]
 
 
 def count(frame: Any, candidates: list[Any]) -> Any:
@@ -357,8 +346,7 @@ def test_guarded_lets_the_user_stop(error: type[BaseException]) -> None:
     def stop() -> None:
         raise error
 
-    with pytest.raises(error):
-        run_guarded(stop)
+    raises_exactly(error, lambda: run_guarded(stop))
 
 
 def test_guarded_names_the_package_that_a_back_end_lacks() -> None:

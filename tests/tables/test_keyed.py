@@ -86,10 +86,8 @@ def test_arrow_is_not_believed_what_it_says_of_nulls_and_labels(nulls: int) -> N
 @pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
 def test_every_back_end_agrees(make: Callable[..., Any], integers: bool) -> None:
     rng = random.Random(7)
-    columns = {
-        "u": [rng.choice(USERS[integers]) for _ in range(60)],
-        "i": [rng.choice([*ITEMS[integers], None]) for _ in range(60)],
-    }
+    users = [rng.choice(USERS[integers]) for _ in range(60)]
+    columns = {"u": users, "i": [rng.choice([*ITEMS[integers], None]) for _ in range(60)]}
     rows = pairs_of(make(columns, integers), "u", "i")
     for most in (None, 1, 2):
         found = count_users_by_item(rows, most)
@@ -116,8 +114,7 @@ def test_a_back_end_that_fails() -> None:
     import polars as pl
 
     table = pl.LazyFrame({"u": ["1", "x"], "i": ["a", "b"]}).with_columns(pl.col("u").cast(pl.Int64))
-    with pytest.raises(TableError):
-        count_users_by_item(pairs_of(table, "u", "i"))
+    raises_exactly(TableError, lambda: count_users_by_item(pairs_of(table, "u", "i")))
 
 
 # Counts that an engine holds: a mapping that is fetched once, and only as far as it is asked for.
@@ -168,12 +165,8 @@ def test_counts_in_columns_are_the_mapping() -> None:
     assert (len(held), held["c"], "z" in held) == (5, 500, False)
     assert repr(held) == f"ColumnCounts({COUNTS})"
     assert keep_largest_counts(held, 3) == {"b": 90, "a": 91, "c": 500}
-    assert keep_largest_counts(ColumnCounts(held._keys, np.array([1, 2, 2, 2, 3])), 2) == {
-        "a": 2,
-        "c": 2,
-        "A": 2,
-        "d": 3,
-    }
+    tied = ColumnCounts(held._keys, np.array([1, 2, 2, 2, 3]))
+    assert keep_largest_counts(tied, 2) == {"a": 2, "c": 2, "A": 2, "d": 3}
 
 
 def test_only_what_is_released_leaves_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,5 +308,4 @@ def test_users_and_items_whose_pairs_fit_no_number_are_refused(monkeypatch: pyte
     monkeypatch.setattr(firsts, "_MOST", len(rows))
     assert len(firsts.keep_first_items(lazy_frame(rows, "wide"), 2)) == 6
     monkeypatch.setattr(firsts, "_MOST", len(rows) - 1)
-    with pytest.raises(TableError):
-        run_guarded(lambda: firsts.count_first_items(lazy_frame(rows, "wide"), 2))
+    raises_exactly(TableError, lambda: run_guarded(lambda: firsts.count_first_items(lazy_frame(rows, "wide"), 2)))

@@ -176,9 +176,7 @@ def test_folders_whose_names_are_patterns_are_folders(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("engine", ["duckdb", pytest.param("spark", marks=pytest.mark.slow)])
-def test_columns_that_an_engine_does_not_tell_apart_are_refused(
-    engine: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_columns_an_engine_confuses_are_refused(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     pytest.importorskip("pyspark" if engine == "spark" else engine, reason=f"{engine} is not installed")
     if engine == "spark":
         request.getfixturevalue("on_spark")

@@ -202,11 +202,8 @@ def test_a_file_that_changes_is_not_read_again(make: str, tmp_path: Path) -> Non
 def test_what_can_only_be_read_once_and_tells_no_schema_is_refused() -> None:
     pa = needs("pyarrow")
     batch = pa.record_batch({"member": [1], "work": [1]})
-    sources: list[Any] = [
-        iter([(1, 1)]),
-        pa.RecordBatchReader.from_batches(batch.schema, [batch]),
-        (row for row in [(1, 1)]),
-    ]
+    reader = pa.RecordBatchReader.from_batches(batch.schema, [batch])
+    sources: list[Any] = [iter([(1, 1)]), reader, (row for row in [(1, 1)])]
     for source in sources:
         raises_exactly(tk.errors.DataTypeError, lambda source=source: PAIRS[0].validate(source), "must be a data frame")
 
@@ -219,13 +216,9 @@ def test_a_table_that_failed_is_not_read_again() -> None:
 
 
 def test_a_plan_that_gives_other_columns_than_it_announced_is_refused() -> None:
-    lying = pl.LazyFrame({"member": [1], "work": [1]}).map_batches(
-        lambda frame: frame.cast(pl.Float64),
-        schema={"member": pl.Int64, "work": pl.Int64},
-        validate_output_schema=False,
-    )
-    with pytest.raises(tk.errors.TableError):
-        _count(candidates=None)(lying)
+    options = {"schema": {"member": pl.Int64, "work": pl.Int64}, "validate_output_schema": False}
+    lying = pl.LazyFrame({"member": [1], "work": [1]}).map_batches(lambda frame: frame.cast(pl.Float64), **options)
+    raises_exactly(tk.errors.TableError, lambda: _count(candidates=None)(lying))
 
 
 @pytest.mark.parametrize("version", ["1.36.1", "1.34.0", "0.20.31"])

@@ -25,6 +25,7 @@ from opendp_topk.tables.held import EngineCounts
 from opendp_topk.tables.keyed import count_users_by_item, totals_by_item
 from opendp_topk.tables.spark import require_determinate
 from tests.concepts.sentinels import SENTINEL_TEXT, raises_exactly
+from tests.concepts.spaces import INTEGERS, MONOTONIC, PURE
 from tests.oracles.counts import distinct_users
 from tests.oracles.groups import by_group
 from tests.oracles.totals import clamped_totals
@@ -40,7 +41,7 @@ from .test_totals import BOUNDS, KINDS, frame, random_rows
 pytestmark = pytest.mark.slow
 
 SPACE = FrameDomain("member", "work"), tk.UserDistance()
-SCORES = tk.VectorDomain(tk.AtomDomain(int)), tk.LInfDistance(monotonic=True)
+SCORES = INTEGERS, MONOTONIC
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +146,7 @@ def test_no_more_keys_leave_spark_than_take_part(spark: Any, monkeypatch: pytest
 
     monkeypatch.setattr(EngineCounts, "__init__", watched)
     release = SPACE >> tk.then_count_by_item(candidates=None)
-    release = release >> tk.then_unknown_domain_top_k(
-        tk.Approximate(tk.MaxDivergence()), k=3, scale=1e-6, limit=10, delta=1e-6
-    )
+    release = release >> tk.then_unknown_domain_top_k(tk.Approximate(PURE), k=3, scale=1e-6, limit=10, delta=1e-6)
     assert release(made(spark, rows, True)) == tk.Release(items=[0, 1, 2], stopped=False)
     assert asked == [11]
 
@@ -420,7 +419,7 @@ def test_what_may_give_other_rows_is_refused_by_name(spark: Any, table: Any, nam
 @pytest.mark.parametrize("name", ["a limit with ties", "max_by", "a sample", "dropDuplicates", "first", "rand"])
 def test_scores_pass_the_same_check(spark: Any, table: Any, name: str) -> None:
     step, words = REFUSED[name]
-    top = tk.make_report_noisy_top_k(*SCORES, tk.MaxDivergence(), k=1, scale=1.0)
+    top = tk.make_report_noisy_top_k(*SCORES, PURE, k=1, scale=1.0)
     raises_exactly(DataTypeError, lambda: tk.release_spark(top, step(spark, table), "member", "work"), words)
 
 
@@ -505,10 +504,9 @@ def test_a_worker_that_is_killed_costs_one_release(spark: Any, tmp_path: Path, l
     table = table.mapInArrow(killed_once(mark), table.schema)
     count = SPACE >> tk.then_count_by_item(candidates=range(6) if listed else None)
     release = (
-        count >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=2, scale=2.0)
+        count >> tk.then_report_noisy_top_k(PURE, k=2, scale=2.0)
         if listed
-        else count
-        >> tk.then_unknown_domain_top_k(tk.Approximate(tk.MaxDivergence()), k=2, scale=2.0, limit=4, delta=1e-6)
+        else count >> tk.then_unknown_domain_top_k(tk.Approximate(PURE), k=2, scale=2.0, limit=4, delta=1e-6)
     )
     budget = 10.0 if listed else (10.0, 1e-3)
     unit = {"dataset": "loans", "metric": tk.UserDistance()}
@@ -541,12 +539,12 @@ def test_the_tutorial_gives_the_same_release_on_spark(spark: Any) -> None:
 
 
 def test_candidates_of_another_kind_than_their_column_are_not_paid(table: Any, tmp_path: Path) -> None:
-    unit = {"dataset": "loans", "metric": tk.UserDistance(), "measure": tk.MaxDivergence()}
+    unit = {"dataset": "loans", "metric": tk.UserDistance(), "measure": PURE}
     texts = table.selectExpr("member", "CAST(work AS string) AS work")
     with tk.ledger.Ledger.create(tmp_path / "budget", budget=10.0, **unit) as ledger:
         for frame, candidates in ((texts, [1, 2]), (table, ["1", "2"])):
             release = SPACE >> tk.then_count_by_item(candidates=candidates)
-            release = release >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
+            release = release >> tk.then_report_noisy_top_k(PURE, k=1, scale=2.0)
             with pytest.raises(tk.errors.DataError, match="but the candidates are"):
                 ledger.release(release, frame, d_in=1)
         assert ledger.count() == 0
@@ -557,7 +555,7 @@ def test_a_job_that_fails_releases_nothing_and_keeps_the_debit(spark: Any, tmp_p
     table = made(spark, [(SENTINEL_TEXT, "a")], False)
     table = table.mapInArrow(lambda batches: os.kill(os.getpid(), signal.SIGKILL) or batches, table.schema)
     release = SPACE >> tk.then_count_by_item(candidates=["a", "b"])
-    release = release >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
+    release = release >> tk.then_report_noisy_top_k(PURE, k=1, scale=2.0)
     unit = {"dataset": "loans", "metric": tk.UserDistance()}
     with tk.ledger.Ledger.create(tmp_path / "budget", budget=10.0, measure=release.output_measure, **unit) as ledger:
         raises_exactly(TableError, lambda: ledger.release(release, table, d_in=1), "its back end failed")

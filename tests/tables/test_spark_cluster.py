@@ -72,9 +72,7 @@ def filing(folder: Path, first: int) -> Callable[[bytes], Any]:
 
 
 @pytest.mark.parametrize("first", [0, 1], ids=["the slow one first", "the copy first"])
-def test_of_a_task_that_runs_twice_one_part_is_taken(
-    spark: Any, first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_run_twice_counts_once(spark: Any, first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The candidates of partition 0 are all far ahead and equal, so that the winners are its finalists."""
     taken: list[Any] = []
     chosen = spark_tasks.collect_answers

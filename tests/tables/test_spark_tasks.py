@@ -3,8 +3,6 @@
 Tries proofs/measurements/spark_scores.tex and proofs/combinators/together.tex.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -35,7 +33,7 @@ class Frame:
     def __init__(self, planned: bool) -> None:
         self.planned = planned
 
-    def select(self, *_: str) -> Frame:
+    def select(self, *_: str) -> "Frame":
         return self
 
     def mapInArrow(self, *_: Any) -> Any:

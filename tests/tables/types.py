@@ -18,21 +18,8 @@ Values = list[Any]
 Make = Callable[[Values], Any]  # a column of an engine
 ENGINES = ("polars", "pyarrow", "pandas", "DuckDB")
 PAIRS = tk.FrameDomain("member", "work"), tk.UserDistance()
-_WORDS = [
-    "0",
-    "1",
-    "1.0",
-    "nan",
-    "None",
-    "NULL",
-    "ä",
-    "a\u0308",
-    "A",
-    "a",
-    "",
-    "a ",
-    "a word of more than twelve bytes",
-]
+_SHORT = ["0", "1", "1.0", "nan", "None", "NULL", "ä", "a\u0308", "A", "a", "", "a "]
+_WORDS = [*_SHORT, "a word of more than twelve bytes"]
 _TWINS = ("a\u0308", "a ")  # no list of candidates may hold them beside what they look like
 _WIDTHS = {"8": 2**7, "16": 2**15, "32": 2**31, "64": 2**63}
 _SQL = {"TINYINT": "8", "SMALLINT": "16", "INTEGER": "32", "BIGINT": "64"}

@@ -62,26 +62,10 @@ def run(folder: Path, *arguments: str) -> tuple[int, str]:
     """
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
     plugin = () if INSTALLED else ("-p", "opendp_topk.apps.testing.plugin")
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            *plugin,
-            "-q",
-            "--strict-markers",
-            "--rootdir",
-            str(folder),
-            str(folder),
-            *arguments,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=folder,
-        env=environment,
-        check=False,
-    )
+    options = "-q", "--strict-markers", "--rootdir", str(folder), str(folder)
+    asked = [sys.executable, "-m", "pytest", *plugin, *options, *arguments]
+    told = {"capture_output": True, "text": True, "timeout": 120, "check": False}
+    done = subprocess.run(asked, cwd=folder, env=environment, **told)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -121,7 +105,6 @@ def test_the_example_is_red_and_green_and_a_failure_is_replayed(tmp_path: Path) 
     for fact in ("input: (", "neighbour: (", "event: the release is", "of 10000 times"):
         assert fact in said
     wanted = re.search(r'pytest "[^"]*::(\w+)" --dp-replay', said)
-    assert wanted is not None
     code, again = run(folder, "--dp-replay", "-k", wanted[1])
     assert code == 1
     assert "with probability at most 1e-09" in again

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import opendp_topk as tk
+from opendp_topk.errors import DataTypeError, NotDeclaredError, ParameterError, SpaceError
 from opendp_topk.sampling.samplers.entropy import Entropy
 from opendp_topk.transformations.bound_contributions import random_ranks
 from tests.concepts.links import check_constructor, check_transformation
@@ -102,12 +103,12 @@ def test_a_random_choice_may_not_meet_a_range_and_leaves_no_law() -> None:
     count = SPACE >> tk.then_bound_contributions(most=1) >> tk.then_count_by_item(candidates=ITEMS)
     assert count.randomized
     then = tk.then_report_noisy_top_k(tk.RangeDivergence(), k=1, scale=1.0)
-    raises_exactly(tk.errors.SpaceError, lambda: count >> then, "randomised transformation")
+    raises_exactly(SpaceError, lambda: count >> then, "randomised transformation")
     allowed: tuple[tk.Measure, ...] = MAX, ZCDP, tk.PrivacyProfile()
     for one in allowed:
         top = count >> tk.then_report_noisy_top_k(one, k=1, scale=1.0)
-        raises_exactly(tk.errors.NotDeclaredError, lambda top=top: top.distribution(frame([])), "no exact distribution")
-        raises_exactly(tk.errors.NotDeclaredError, lambda top=top: top.success_probability(frame([])), "no probability")
+        raises_exactly(NotDeclaredError, lambda top=top: top.distribution(frame([])), "no exact distribution")
+        raises_exactly(NotDeclaredError, lambda top=top: top.success_probability(frame([])), "no probability")
         assert top.proof.status == "current"
 
 
@@ -182,12 +183,9 @@ def test_candidates_alone_are_kept_where_they_are_listed() -> None:
             due = {(user, item) for user, item in rows if user is not None and first <= item <= last}
             assert sorted(kept.collect().rows()) == sorted(due)
     raises_exactly(
-        tk.errors.DataTypeError,
-        lambda: tk.make_bound_contributions(*SPACE, most=1, candidates=["a"])(frame(rows, pl.Int64)),
+        DataTypeError, lambda: tk.make_bound_contributions(*SPACE, most=1, candidates=["a"])(frame(rows, pl.Int64))
     )
-    raises_exactly(
-        tk.errors.ParameterError, lambda: tk.make_bound_contributions(*SPACE, most=1, candidates=[]), "at least one"
-    )
+    raises_exactly(ParameterError, lambda: tk.make_bound_contributions(*SPACE, most=1, candidates=[]), "at least one")
 
 
 def test_two_calls_draw_anew() -> None:
@@ -199,8 +197,8 @@ def test_two_calls_draw_anew() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"most": 1, "by": "value"}, tk.errors.ParameterError, "FrameDomain(user, item, value=...)"),
-        ({"most": 1, "granularity": 0}, tk.errors.ParameterError, "granularity"),
+        ({"most": 1, "by": "value"}, ParameterError, "FrameDomain(user, item, value=...)"),
+        ({"most": 1, "granularity": 0}, ParameterError, "granularity"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:

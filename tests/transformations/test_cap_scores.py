@@ -10,6 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from tests.concepts.sentinels import raises_exactly
+from tests.concepts.spaces import PURE, RANGE
 from tests.concepts.specimens import Law, Specimen
 from tests.oracles import floats
 from tests.tables.test_frames import BACK_ENDS
@@ -34,10 +35,8 @@ def reference(rows: list[tuple[Any, Any]], caps: tuple[int, ...], p: int, q: int
 @pytest.mark.parametrize("make", BACK_ENDS, ids=lambda make: make.__name__)
 def test_every_back_end_agrees_with_the_reference(make: Callable[..., Any], integers: bool) -> None:
     names: list[Any] = [1, 2, 3, 4, 5] if integers else ["a", "b", "Z", "é", "c"]
-    rows = [(names[u], names[(u * i) % 5]) for u in range(5) for i in range(u + 1)] + [
-        (None, names[0]),
-        (names[0], None),
-    ]
+    rows = [(names[u], names[(u * i) % 5]) for u in range(5) for i in range(u + 1)]
+    rows += [(None, names[0]), (names[0], None)]
     columns = {"member": [u for u, _ in rows], "work": [i for _, i in rows], "seen": [u for u, _ in rows]}
     for p, q in ((1, 2), (9, 10)):
         found = tk.make_cap_scores(*SPACE, caps=CAPS, share=Fraction(p, q))(make(columns, integers))
@@ -70,11 +69,11 @@ def test_the_map_holds_on_all_neighbours_and_is_attained(kind: str, share: Fract
 
 def test_a_cap_that_is_chosen_privately_and_used() -> None:
     """Nine of ten users have two items, one has fifty: the cap is two, and all is paid for."""
-    measure = tk.Approximate(tk.MaxDivergence())
+    measure = tk.Approximate(PURE)
     rows = [(user, item) for user in range(900) for item in (user % 5, 5)]
     rows += [(user, item) for user in range(900, 1000) for item in range(50)]
     scores = SPACE >> tk.then_cap_scores(caps=[1, 2, 50], share=Fraction(9, 10))
-    chosen = scores >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=30.0)
+    chosen = scores >> tk.then_report_noisy_top_k(PURE, k=1, scale=30.0)
     cap = tk.make_approximate(chosen >> tk.index_candidates([1, 2, 50]))
 
     def capped(found: Any) -> tk.Measurement:
@@ -113,12 +112,4 @@ def specimens() -> list[Specimen]:
         return dict(enumerate(floats.softmax(scores / 4)[0].tolist()))
 
     tables = frame([(1, "a"), (2, "a"), (2, "b")]), frame([(1, "a")])
-    return [
-        Specimen(
-            link,
-            tables,
-            law,
-            share=0.3,
-            measurement=link >> tk.then_exponential_mechanism(tk.RangeDivergence(), scale=4),
-        )
-    ]
+    return [Specimen(link, tables, law, share=0.3, measurement=link >> tk.then_exponential_mechanism(RANGE, scale=4))]

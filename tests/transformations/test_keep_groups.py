@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.errors import DataTypeError, ParameterError, SpaceError
 from tests.concepts.links import check_constructor
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
@@ -105,15 +106,13 @@ def test_all_rows_of_the_groups_that_are_kept_stay() -> None:
     drawn = tk.make_keep_groups(*GROUPED, most=2, groups=[1, 2, 3])
     assert {len({town for user, _, town in drawn(table).collect().rows() if user == 1}) for _ in range(9)} == {2}
     named = tk.make_keep_groups(*GROUPED, most=1, groups=["x"])
-    raises_exactly(tk.errors.DataTypeError, lambda: named(table), "'town' contains integers")
+    raises_exactly(DataTypeError, lambda: named(table), "'town' contains integers")
 
 
 @pytest.mark.further
 def test_groups_after_a_choice_have_the_rules_of_a_randomised_transformation() -> None:
     check_constructor(tk.make_keep_groups, tk.then_keep_groups, GROUPED, most=1, by="order", groups=[1, 2])
-    raises_exactly(
-        tk.errors.SpaceError, lambda: in_towns(GROUPED, 2, tk.RangeDivergence()), "randomised transformation"
-    )
+    raises_exactly(SpaceError, lambda: in_towns(GROUPED, 2, tk.RangeDivergence()), "randomised transformation")
     ordered = in_towns(GROUPED, 2, tk.RangeDivergence(), by="order")
     assert (ordered.map(1), ordered.map(3)) == (1.0, 3.0)
     assert len(ordered.distribution(grouped([(("a", 0), ("b", 2))]))) == 8
@@ -124,9 +123,9 @@ def test_groups_after_a_choice_have_the_rules_of_a_randomised_transformation() -
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"most": 1, "by": "value"}, tk.errors.ParameterError, "by must be one of"),
-        ({"most": 1, "groups": []}, tk.errors.ParameterError, "groups"),
-        ({"most": 1, "groups": [1, "a"]}, tk.errors.ParameterError, "groups must be all integers or all strings"),
+        ({"most": 1, "by": "value"}, ParameterError, "by must be one of"),
+        ({"most": 1, "groups": []}, ParameterError, "groups"),
+        ({"most": 1, "groups": [1, "a"]}, ParameterError, "groups must be all integers or all strings"),
     ],
 )
 def test_bad_arguments_of_groups_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:

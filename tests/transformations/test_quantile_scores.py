@@ -12,6 +12,7 @@ import pytest
 import opendp_topk as tk
 from tests.concepts.links import check_constructor, check_transformation
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+from tests.concepts.spaces import PURE, RANGE
 from tests.concepts.specimens import Law, Specimen
 from tests.oracles import floats
 from tests.oracles.totals import on_grid
@@ -152,14 +153,13 @@ def test_of_a_user_with_many_rows_the_median_counts_or_some_that_are_evenly_spac
 def test_it_keeps_the_obligations_of_a_transformation() -> None:
     options = {"quantile": Fraction(3, 4), "bounds": (0, 5), "max_rows": 2}
     link = check_constructor(tk.make_quantile_scores, tk.then_quantile_scores, SPACE, **options)
-    check_transformation(
-        link,
-        members=[frame([]), frame([(1, 2), (1, 900), (2, 3)])],
-        non_members=[[(SENTINEL_INT, 1)], frame([(1, SENTINEL_TEXT)], pl.String), None],
-        distances=[1, 2, 5],
-        neighbours=[(frame([]), frame([(1, 5), (1, 5)]), 1)],
-        output_distance=lambda x, y: int(np.abs(x - y).max()),
-    )
+    others = [[(SENTINEL_INT, 1)], frame([(1, SENTINEL_TEXT)], pl.String), None]
+    tables = {"members": [frame([]), frame([(1, 2), (1, 900), (2, 3)])], "non_members": others}
+    near = {
+        "neighbours": [(frame([]), frame([(1, 5), (1, 5)]), 1)],
+        "output_distance": lambda x, y: int(abs(x - y).max()),
+    }
+    check_transformation(link, **tables, distances=[1, 2, 5], **near)
     named = tk.VectorDomain(tk.AtomDomain(int), size=6, candidates=range(6), counts_users=False)
     assert link.output_domain.joined(named) is not None
     assert link.output_metric == tk.LInfDistance()
@@ -173,7 +173,7 @@ def test_bounds_that_are_taken_from_the_data_would_leak() -> None:
     for rows in (ages, [*ages, (9, 31)]):
         bounds = min(age for _, age in rows), max(age for _, age in rows)
         chosen = (SPACE >> tk.then_quantile_scores(quantile=HALF, bounds=bounds)) >> tk.then_report_noisy_top_k(
-            tk.MaxDivergence(), k=1, scale=2.0
+            PURE, k=1, scale=2.0
         )
         laws.append({tk.multiples(bounds)[at] for (at,) in chosen.distribution(frame(rows))})
     assert 31 in laws[1] - laws[0]
@@ -182,7 +182,7 @@ def test_bounds_that_are_taken_from_the_data_would_leak() -> None:
 def test_a_median_that_is_chosen_privately() -> None:
     rows = [(user, 20 + user % 41) for user in range(4100)]
     scores = SPACE >> tk.then_quantile_scores(quantile=HALF, bounds=(0, 120))
-    chosen = scores >> tk.then_report_noisy_top_k(tk.MaxDivergence(), k=1, scale=2.0)
+    chosen = scores >> tk.then_report_noisy_top_k(PURE, k=1, scale=2.0)
     median = chosen >> tk.index_candidates(tk.multiples((0, 120)))
     assert median.map(1) == 1.0
     # All others score -100 or less, 50 scales of noise below: one of them is released with a probability below 1e-18.
@@ -245,12 +245,4 @@ def specimens() -> list[Specimen]:
         return dict(enumerate(floats.softmax(scores / 4)[0].tolist()))
 
     tables = frame([(1, 0), (2, 0), (3, 2), (4, 2), (5, 2)]), frame([(1, 0), (2, 0), (3, 2), (4, 2)])
-    return [
-        Specimen(
-            link,
-            tables,
-            law,
-            share=0.3,
-            measurement=link >> tk.then_exponential_mechanism(tk.RangeDivergence(), scale=4),
-        )
-    ]
+    return [Specimen(link, tables, law, share=0.3, measurement=link >> tk.then_exponential_mechanism(RANGE, scale=4))]

@@ -146,7 +146,7 @@ def simulate_coverage(ready: ReleasePlan, table: pl.LazyFrame, releases: int = S
 
     question: Any = ready.question
     query, columns = ready.plan.query, ready.plan.query.unit.columns
-    rows = columns.prepare_rows(table)
+    rows = columns.prepare_rows(table).collect().lazy()  # each release reads it again
     schema = columns.table_domain.validate(rows).collect_schema()
     kind = int if schema[columns.item].is_integer() else str
     pairs = rows.select(columns.user, pl.col(columns.item).cast(pl.String)).drop_nulls().unique().collect()

@@ -15,7 +15,12 @@ from .unknown_domain import PartitionSelectionTask
 
 @dataclass(frozen=True, kw_only=True)
 class Partitions(AllItemsQuestion):
-    """All items of the table with enough users, without counts; the threshold is lower than with counts."""
+    """All items of the table with enough users, without counts; the threshold is lower than with counts.
+
+    Budget:
+        alpha (ALPHA, rare, needs other): With --other: failure probability of the bound on its error. How many users an
+            item needs is for a probability of 1/2.
+    """
 
     unit: UserUnitOptions = field(default_factory=UserUnitOptions)  # type: ignore[assignment]
 
@@ -34,6 +39,11 @@ class Partitions(AllItemsQuestion):
         known = record.mechanism
         query = cls.record_query(record, PartitionSelectionTask(known.get("rounds")))
         yield Plan(query, query.task.build_measurement(query, known.get("epsilon", record.scale), known["delta"]))
+
+    @classmethod
+    def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
+        """Return the options without ``alpha``: that of the accuracy guarantee is always 1/2."""
+        return {name: value for name, value in super().record_options(record).items() if name != "alpha"}
 
     @classmethod
     def choice_noise(cls, record: ReleaseRecord) -> str:

@@ -1,32 +1,12 @@
 """The rooms of the cases: what each holds is said at its top."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator
+from pathlib import Path
 
 from ..case import Case
 
-ROOMS = (
-    "accuracy",
-    "combining",
-    "command",
-    "curves",
-    "edges",
-    "keyed",
-    "laws",
-    "ledger",
-    "maps",
-    "planning",
-    "refusals",
-    "releases",
-    "searching",
-    "specimens",
-    "surface",
-    "tables",
-    "users",
-    "values",
-)
+ROOMS = tuple(sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py")))
 
 
 def cases_of(room: str) -> Iterator[Case]:

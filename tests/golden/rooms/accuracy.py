@@ -1,7 +1,5 @@
 """How far a winner may fall short, and how likely a selection is to succeed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """Conversions, compositions, filters and conversations: what measurements made of measurements cost, and answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial

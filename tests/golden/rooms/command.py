@@ -4,8 +4,6 @@ Commands run in this process, in a folder of their own, on a terminal of 100 col
 folder's name are replaced by words, and so is what depends on the state of the proofs; their documents lose folders.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -1,7 +1,5 @@
 """Privacy curves: delta at several epsilon and epsilon at several delta."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Whether a loss is within a budget at, just below and just above what the map says."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

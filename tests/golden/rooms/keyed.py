@@ -1,7 +1,5 @@
 """Unknown domains: what counts by key cost, with limits above and below what a user moves; laws, and accuracy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial

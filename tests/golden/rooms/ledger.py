@@ -1,7 +1,5 @@
 """Budgets: what sequences of releases are charged, what is refused, and what is left."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from decimal import Decimal

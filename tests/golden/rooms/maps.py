@@ -1,7 +1,5 @@
 """What every selection and every additive mechanism costs, at each of the distances."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial

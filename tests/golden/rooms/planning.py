@@ -1,7 +1,5 @@
 """What ``compare`` and ``Comparison.best`` answer, as data and in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial

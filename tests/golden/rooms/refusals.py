@@ -1,7 +1,5 @@
 """What is refused, and in which words: arguments of constructors, data, distances, and chains that do not fit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -293,14 +291,10 @@ def _of_tables() -> Iterator[Case]:
         yield named("caps", repr(value)), _tried(tk.make_cap_scores, *rows, caps=value, share=0.5)
     for value in NUMBERS:
         yield named("share", repr(value)[:30]), _tried(tk.make_cap_scores, *rows, caps=[1], share=value)
-        yield (
-            named("quantile", repr(value)[:30]),
-            _tried(tk.make_quantile_scores, *numbers, quantile=value, bounds=(0, 5)),
-        )
-        yield (
-            named("granularity of sums", repr(value)[:30]),
-            _tried(tk.make_sum_by_item, *sums, candidates=["x"], bounds=(0, 5), granularity=value),
-        )
+        tried = _tried(tk.make_quantile_scores, *numbers, quantile=value, bounds=(0, 5))
+        yield named("quantile", repr(value)[:30]), tried
+        tried = _tried(tk.make_sum_by_item, *sums, candidates=["x"], bounds=(0, 5), granularity=value)
+        yield named("granularity of sums", repr(value)[:30]), tried
     for value in (*WORDS, "value"):
         yield named("by", repr(value)), _tried(tk.make_bound_contributions, *rows, most=2, by=value)
     for value in ("yes", 1, 0):

@@ -3,8 +3,6 @@
 The values are what is drawn, twice from one tape, so that a sampler that reads more digits or fewer is told, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """Searches for the least scale, and for other parameters, that meet a budget."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """The specimens of every constructor, as the tests of the concepts keep them: shown, costed, enumerated and drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """What is public: names, signatures, sections of docstrings, fields, and which error is a kind of which."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator

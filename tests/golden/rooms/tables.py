@@ -1,7 +1,5 @@
 """What is counted and summed in tables: the same rows in several kinds of frames, with nulls, repeats and odd items."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial

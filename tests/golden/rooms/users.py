@@ -1,7 +1,5 @@
 """What a user costs: tables of rows under both kinds of neighbours, counted or summed, and selected from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """Spaces, measures, noises, partials and releases as values: how they are shown, and what is equal to what."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 from fractions import Fraction

@@ -18,16 +18,8 @@ from opendp_topk.spaces.curves.closed_forms import ApproximateDP, LaplacePair, Z
 from opendp_topk.spaces.curves.composed import Composed, _tail_masses
 from opendp_topk.spaces.curves.covers import choose_grid
 from opendp_topk.spaces.curves.curve import PrivacyCurve
-from tests.oracles.pairs import (
-    Pair,
-    binomial_delta,
-    conversation,
-    hockey_stick,
-    laplace_delta,
-    number,
-    product,
-    swapped,
-)
+from tests.oracles import pairs
+from tests.oracles.pairs import Pair, conversation, hockey_stick, laplace_delta, number, product, swapped
 from tests.spaces.curves.extremes import BUDGET, HUGE, MAKERS, PROFILE, TINY, Case, faults
 
 ROOM = 1 + mpmath.mpf("1e-15")
@@ -66,7 +58,7 @@ def test_randomised_responses(loss: float, k: int) -> None:
     bound = composed((PrivacyCurve(ApproximateDP(loss)), k))
     for share in (0, 0.05, 0.3, 0.7, 0.99):
         epsilon = Fraction(share * k * loss)
-        exact = binomial_delta(loss, k, epsilon)
+        exact = pairs.binomial_delta(loss, k, epsilon)
         if exact > 1e-20:
             assert exact <= bound(epsilon) * ROOM
             assert bound(epsilon) <= exact * (1 + mpmath.mpf("1e-8")) + mpmath.mpf("1e-24")
@@ -117,9 +109,7 @@ def test_below_all_losses_the_curve_is_that_of_the_least() -> None:
 
 
 @pytest.mark.parametrize(("steps", "said"), [(2, False), (24, True)])
-def test_steps_that_surely_lose_more_than_is_in_use_take_no_grid(
-    steps: int, said: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_losing_more_than_is_in_use_take_no_grid(steps: int, said: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Losses are 20 next to always: of two there may be a use, and of 24 there is none."""
     asked: list[Any] = []
     monkeypatch.setattr(
