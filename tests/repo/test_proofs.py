@@ -178,7 +178,7 @@ def test_a_statement_that_changed(copy: Path) -> None:
     (problem,) = form.problems("measurements/selection")
     assert "relies on spaces/range_distance#conversion, whose statement is not what it was" in problem
     assert [tk.audit.Proof(name).status for name in resting] == ["stale"] * 3
-    quotes = [r"be $\rho\ge\dR(x,x')$, at the distance", "On Sundays,"]
+    quotes = ["at the distance that neighbours attain", "On Sundays,"]
     assert form.main(["--repin", "measurements/selection", *quotes, *WHY]) == 0
     assert form.problems("measurements/selection") == []
 

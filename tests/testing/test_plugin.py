@@ -84,6 +84,7 @@ def test_claim(dp_audit):
     dp_audit(lambda x: x)
 """
 UNNAMED = UNKNOWN.replace("eps=1", "1")
+MORE = UNKNOWN.replace("eps=1", "eps=1, dlt=1")
 SURER = UNKNOWN.replace("eps=1", "epsilon=1, confidence=0.5")
 
 
@@ -101,14 +102,16 @@ def test_the_example_is_red_and_green_and_a_failure_is_replayed(tmp_path: Path) 
     code, said = run(folder)
     assert code == 1
     assert "1 failed, 2 passed" in said
-    assert "3 claims: 1 refuted, 2 not refuted, 0 not tested" in said
+    assert "3 claims: 1 refuted, 2 not refuted, 0 not tested; if all claims are true, any is refuted with prob" in said
+    assert "pytest.fail" not in said, "the audit has no traceback"
     for fact in ("input: (", "neighbour: (", "event: the release is", "of 10000 times"):
         assert fact in said
-    wanted = re.search(r'pytest "[^"]*::(\w+)" --dp-replay', said)
-    code, again = run(folder, "--dp-replay", "-k", wanted[1])
+    assert re.search(r'pytest "[^"]*::(\w+)" --dp-replay', said)
+    code, again = run(folder, "--dp-replay", "-rs")
     assert code == 1
     assert "with probability at most 1e-09" in again
-    assert "1 failed" in again
+    assert "1 failed, 2 skipped" in again
+    assert "nothing to replay: this claim was not refuted in the last run" in again
 
 
 @pytest.mark.slow
@@ -122,6 +125,16 @@ def test_the_probability_of_a_false_alarm_is_shared_alike_by_all_workers(tmp_pat
     assert re.findall(r"risks (\d+) (\d+)", said) == [("200", "400")] * 4
     code, said = run(folder, "-s", "--dp-false-alarm", "0.04", "-p", "no:xdist", "-k", "2")
     assert re.findall(r"risks (\d+) (\d+)", said) == [("50", "100")]
+
+
+@pytest.mark.slow
+def test_help_explains_the_options(tmp_path: Path) -> None:
+    words = " ".join(run(project(tmp_path), "--help")[1].partition("audits of differential privacy:")[2].split())
+    assert words.startswith(
+        "--dp-quick 4,000 samples an audit --dp-thorough 1,000,000 samples an audit --dp-replay audit again the pairs "
+        "that were refuted in the last run, at an error probability of 1e-9 --dp-false-alarm=P maximum probability "
+        "that a run refutes any true claim"
+    )
 
 
 @pytest.mark.slow
@@ -139,6 +152,7 @@ def test_what_a_test_or_a_run_may_not_ask(tmp_path: Path) -> None:
     code, said = run(folder, "-rs", "--dp-quick")
     assert code == 1
     assert "has a claim but no audit" in said
+    assert "pytest.fail" not in said
     assert re.search(r"SKIPPED.*not tested: .*4000 samples can never show", said)
     assert "1 claims: 0 refuted, 0 not refuted, 1 not tested" in said
     for wrong, words in (
@@ -161,9 +175,9 @@ def test_a_claim_that_a_fixture_audits_counts_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ten_right_claims_are_green(tmp_path: Path) -> None:
     """By the quick mode; ``python -m tests.testing`` says what it takes."""
-    code, said = run(project(tmp_path, test_claims=TEN), "--dp-quick")
+    code, said = run(project(tmp_path, test_claims=TEN), "--dp-quick", "--color=yes")
     assert code == 0, said
-    assert "10 claims: 0 refuted, 10 not refuted, 0 not tested" in said
+    assert "10 claims: \x1b[31m0 refuted\x1b[0m, \x1b[34m10 not refuted\x1b[0m, \x1b[33m0 not tested\x1b[0m; if" in said
 
 
 @pytest.mark.slow
@@ -172,10 +186,11 @@ def test_ten_right_claims_are_green(tmp_path: Path) -> None:
     [
         (UNTESTED, "test_claim: the marker dp_audit states a claim that is not tested: use the fixture dp_audit"),
         (UNKNOWN, "has no argument eps; its arguments are epsilon"),
+        (MORE, "has no argument eps;"),
         (UNNAMED, "has named arguments only; its arguments are epsilon"),
         (SURER, "has no argument confidence"),
     ],
-    ids=["untested", "unknown", "unnamed", "surer"],
+    ids=["untested", "unknown", "more", "unnamed", "surer"],
 )
 def test_a_claim_that_cannot_be_tested_is_an_error_at_collection(text: str, words: str, tmp_path: Path) -> None:
     """Also where no test runs, and before any does."""
