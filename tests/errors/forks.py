@@ -69,6 +69,18 @@ for number in range(int(sys.argv[1])):
     tk.__path__.append(folder)
     found.append(try_out(f"late_part{number}", late(f"late{number}")))
 """
+_EXTRAS = """
+import tempfile
+from opendp_topk.errors.extras import import_extra
+
+found = []
+folder = tempfile.mkdtemp()
+sys.path.insert(0, folder)
+for number in range(int(sys.argv[1])):
+    with open(os.path.join(folder, f"extra{number}.py"), "w") as file:
+        file.write("made = 1")
+    found.append(try_out(f"extra{number}", lambda: import_extra(f"extra{number}", "it is needed", "some")))
+"""
 _TABLES = """
 import json, os, signal, sys, tempfile, time, warnings
 import opendp_topk as tk
@@ -135,6 +147,11 @@ def load_names(many: int) -> list[str]:
 def load_by_functions(many: int) -> list[str]:
     """The same for modules of the package that are imported by functions and not under a public name."""
     return _told(_SLOWLY + _FUNCTIONS, many)
+
+
+def load_extras(many: int) -> list[str]:
+    """The same for modules of other libraries."""
+    return _told(_SLOWLY + _EXTRAS, many)
 
 
 def count_tables(library: str, many: int) -> list[str]:

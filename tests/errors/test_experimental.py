@@ -64,7 +64,8 @@ def test_a_partial_warns_once_and_the_constructor_that_it_calls_does_not() -> No
         "then_normalised_top_k": lambda: space >> tk.then_normalised_top_k(tk.MaxDivergence(), scale=1.0),
         "make_normalised_top_k": lambda: tk.make_normalised_top_k(*space, tk.MaxDivergence(), scale=1.0),
     }
+    elsewhere = compile("make()", "elsewhere", "eval")
     for name, make in made.items():
         with pytest.warns(tk.errors.ExperimentalWarning) as caught:
-            make()
+            eval(elsewhere, {"make": make})
         assert [(str(one.message).partition(" ")[0], one.filename) for one in caught] == [(name, __file__)]

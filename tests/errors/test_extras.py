@@ -1,7 +1,6 @@
 """Extras that are missing or broken, and what is loaded while a process forks."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,9 +49,9 @@ def test_an_import_that_fails_is_told_as_what_it_is(
 
 
 @pytest.mark.further
-@pytest.mark.parametrize("try_out", [forks.load_names, forks.load_by_functions], ids=lambda one: one.__name__)
-def test_a_fork_waits_for_what_another_thread_loads(try_out: Callable[[int], list[str]]) -> None:
-    assert try_out(4) == ["loaded"] * 4
+@pytest.mark.parametrize("load", ["load_names", "load_by_functions", "load_extras"])
+def test_a_fork_waits_for_what_another_thread_loads(load: str) -> None:
+    assert getattr(forks, load)(4) == ["loaded"] * 4
 
 
 @pytest.mark.slow
