@@ -44,6 +44,7 @@ LOOSE = {("Gumbel", True): 1.6, ("Gumbel", False): 2.2, ("Laplace", False): 3.0}
 every_noise = pytest.mark.parametrize("noise", ALL, ids=repr)
 
 
+@pytest.mark.quick
 @every_noise
 def test_values_are_those_of_the_formulas(noise: Noise) -> None:
     law = noise.arrival_distribution()
@@ -53,6 +54,7 @@ def test_values_are_those_of_the_formulas(noise: Noise) -> None:
             assert float(found[0]) == pytest.approx(abs(value), rel=1e-12, abs=1e-15)
 
 
+@pytest.mark.quick
 @every_noise
 def test_moduli_on_discs_are_bounded_and_hardly_more(noise: Noise) -> None:
     law = noise.arrival_distribution()
@@ -69,6 +71,7 @@ def test_moduli_on_discs_are_bounded_and_hardly_more(noise: Noise) -> None:
                 assert bound <= limit * value * (1 + 1e-4) + 1e-250, (left, right, at)
 
 
+@pytest.mark.quick
 @every_noise
 def test_the_series_is_that_of_the_logarithm(noise: Noise) -> None:
     law, z = noise.arrival_distribution(), 0.3
