@@ -106,9 +106,9 @@ def library(rounds: int | None) -> Callable[..., Found]:
 
 
 SELECTIONS: dict[str, Callable[..., Found]] = {
-    "`make_partition_selection`": library(None),
-    "weighted, `rounds=1`": library(1),
-    "weighted, `rounds=2`": library(2),
+    "independent": library(None),
+    "one round": library(1),
+    "two rounds": library(2),
     "DP-SIPS": sips,
     "policy Gaussian": policy,
 }
@@ -126,7 +126,7 @@ def cell(select: Callable[..., Found], table: RealTable, cap: int, draw: Any) ->
 
 def lines(tables: Iterable[RealTable]) -> Iterator[str]:
     """The table in Markdown."""
-    yield f"| table | `max_items` | {' | '.join(SELECTIONS)} |\n|---|--:|{'--:|' * len(SELECTIONS)}"
+    yield f"| table | cap | {' | '.join(SELECTIONS)} |\n|---|--:|{'--:|' * len(SELECTIONS)}"
     draw = np.random.default_rng()
     for table, cap in itertools.product(tables, CAPS):
         cells = [cell(select, table, cap, draw) for select in SELECTIONS.values()]
