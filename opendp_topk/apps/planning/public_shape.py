@@ -146,8 +146,9 @@ def simulate_coverage(ready: ReleasePlan, table: pl.LazyFrame, releases: int = S
 
     question: Any = ready.question
     query, columns = ready.plan.query, ready.plan.query.unit.columns
-    rows = columns.prepare_rows(table).collect().lazy()  # each release reads it again
+    rows = columns.prepare_rows(table)
     schema = columns.table_domain.validate(rows).collect_schema()
+    rows = rows.select(columns.user, columns.item).collect().lazy()  # each release reads them again
     kind = int if schema[columns.item].is_integer() else str
     pairs = rows.select(columns.user, pl.col(columns.item).cast(pl.String)).drop_nulls().unique().collect()
     if question.item_list is None:
