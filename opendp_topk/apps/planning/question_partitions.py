@@ -18,8 +18,8 @@ class Partitions(AllItemsQuestion):
     """All items of the table with enough users, without counts; the threshold is lower than with counts.
 
     Budget:
-        alpha (ALPHA, rare, needs other): With --other: failure probability of the bound on its error. How many users an
-            item needs is for a probability of 1/2.
+        alpha (ALPHA, rare, needs other): Failure probability of the bound on --other's error. How many users an item
+            needs is for a probability of 1/2.
     """
 
     unit: UserUnitOptions = field(default_factory=UserUnitOptions)  # type: ignore[assignment]
