@@ -318,12 +318,12 @@ class Baskets:
     def set_item_shares(self, shares: NDArray[np.int64]) -> None:
         """Make later weights proportional to ``shares``, one for each item of the last sums, in their order.
 
-        Shares are at least 1, and the squares of any ``most`` of them have a sum of at most the square of ``unit``.
+        Items with the share 0 are left out. The squares of any ``most`` shares have a sum of at most that of ``unit``.
         """
         import narwhals as nw
 
         column = nw.Series.from_numpy("share", shares, backend=self._items.implementation)
-        self._shares = self._items.with_columns(column)  # [shares]
+        self._shares = self._items.with_columns(column).filter(nw.col("share") > 0)  # [shares]
 
     def _sum_weights(self) -> nw.DataFrame[Any]:
         import narwhals as nw

@@ -262,7 +262,7 @@ def keys(times_over: int) -> tuple[PrivacyCurve, Bounds]:
 def weighted_keys(rounds: int, times_over: int) -> tuple[PrivacyCurve, Bounds]:
     scale = 4.0
     given: dict[str, Any] = {"max_items": 10, "delta": 1e-8, "scale": scale, "rounds": rounds}
-    parts = (1.0,) if rounds == 1 else (3.2, 1.053)
+    parts = [math.sqrt(sum(3**j for j in range(rounds)) / 3**at) for at in range(rounds)]
     curve = (ROWS >> tk.then_weighted_partition_selection(PROFILE, **given)).map(1)
     delta = (ROWS >> tk.then_weighted_partition_selection(STRICT, **given)).map(1)[1]
     sums = [(gaussian(scale * part)[1], times_over) for part in parts]
@@ -304,7 +304,7 @@ PRICES: dict[str, tuple[Callable[[], tuple[PrivacyCurve, Bounds]], int, float]] 
     "found counts at an epsilon, Gaussian": (lambda: stable(True, 3, epsilon=1.0, delta=1e-8), 3, 1.002),
     "found keys": (lambda: keys(3), 3, 1.002),
     "found keys, by weight": (lambda: weighted_keys(1, 3), 3, 1.002),
-    "found keys, by weight, in two rounds": (lambda: weighted_keys(2, 3), 3, 1.002),
+    "found keys, by weight, in three rounds": (lambda: weighted_keys(3, 3), 3, 1.002),
 }
 
 

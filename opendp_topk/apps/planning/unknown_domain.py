@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Any, ClassVar, Protocol
 
 from ...combinators.conversions import make_fix_delta
@@ -21,7 +19,13 @@ from ...measurements._key_shares import per_partition_budget
 from ...measurements.partition_selection import release_probabilities, then_partition_selection
 from ...measurements.stable_histogram import then_stable_histogram
 from ...measurements.unknown_domain_top_k import then_unknown_domain_top_k
-from ...measurements.weighted_partition_selection import SCALES, UNIT, make_weighted_partition_selection
+from ...measurements.weighted_partition_selection import (
+    FULL,
+    SCALES,
+    UNIT,
+    UNLIKELY,
+    make_weighted_partition_selection,
+)
 from ...numerics.arithmetic import exp_up, round_down, round_up, to_fraction
 from ...sampling.distributions import one_shot_accuracy
 from ...sampling.distributions.discrete import largest_fall
@@ -399,8 +403,7 @@ class HistogramTopKTask(StableHistogramTask):
 #
 # Proof: proofs/planning/keys.tex
 
-_HALF = Fraction(1, 2)  # release probability of the accuracy bound; the lower bound for two rounds reaches at most 0.84
-_CELLS = 64  # equally likely cells of the first round's noise; they make the number of users 1 % too large
+_HALF = Fraction(1, 2)  # release probability of the accuracy bound
 _NEARLY = 1 + 2.0**-48  # factor of a float scale, so that it meets its rho
 _STEPS = 32  # steps per halving of delta, which is reduced if the whole delta does not meet the budget
 _MOST = 2**40  # users: more than exist
@@ -452,9 +455,8 @@ class PartitionSelectionTask(VariableSizeTask):
         """Return the chain that needs fewest users to release an item with probability 1/2, if all have ``max_items``.
 
         Under zCDP users always spread weights. Under epsilon they do if they may have several items and one round of
-        weights needs fewer users than independent selection. If users may have several items, there are two rounds of
-        weights: in the second, users move weight that an item does not need to their other items, which releases more
-        items.
+        weights needs fewer users than independent selection. If users may have several items, there are three rounds of
+        weights: after each, weight moves to items that are neither released nor hopeless, which releases more items.
         """
         pure, several = is_pure(without_delta(query.budget.measure)), query.unit.columns.max_items != 1
         if pure:
@@ -462,7 +464,7 @@ class PartitionSelectionTask(VariableSizeTask):
             once = replace(self, rounds=1)._calibrate_rounds(query) if several else each
             if likely_users(each, _HALF) <= likely_users(once, _HALF):
                 return each
-        return replace(self, rounds=2 if several else 1)._calibrate_rounds(query)
+        return replace(self, rounds=3 if several else 1)._calibrate_rounds(query)
 
     def _calibrate_rounds(self, query: Query[Any, UserUnit]) -> Measurement:
         d_in, main, delta = query.unit.d_in, query.budget.main_distance, query.budget.delta_below
@@ -493,8 +495,8 @@ class PartitionSelectionTask(VariableSizeTask):
         known, capped = plan.measurement.parameters, plan.query.unit.columns.contribution_clause
         if "rounds" not in known:
             return f"{known['mechanism']}: each item is released with the largest possible probability{capped}"
-        second = ", in a second round for items that seemed to have too few users in the first"
-        where = "" if known["rounds"] == 1 else second
+        later = f", in {known['rounds']} rounds, after each of which it moves to items that may still be released"
+        where = "" if known["rounds"] == 1 else later
         return f"{known['mechanism']}: Gaussian noise on weights of users{where}{capped}"
 
     def choice_reason(self, plan: Plan[Any, UserUnit], tried: Sequence[Plan[Any, UserUnit]]) -> str:
@@ -547,20 +549,11 @@ def likely_users(measurement: Measurement, chance: Fraction) -> float:
 
 def least_release_probability(known: Mapping[str, Any], users: int) -> Fraction:
     """Return a lower bound on the release probability of an item with ``users`` users, at least the minimum."""
-    first, last, level, weight = _weight_parameters(known)
-    weight *= users
-    if known["rounds"] == 1:
-        return _noise_tail_lower_bound(weight - level, last)  # [one-round]
-    enough, kept = level + last, 1 - _sqrt_upper_bound(known["max_items"]) / 2**16
-    sums = (weight * min(Fraction(1), enough / (weight + farthest)) * kept for farthest in _noise_quantiles(first))
-    return sum((_noise_tail_lower_bound(one - level, last) for one in sums), Fraction(0)) / _CELLS  # [two-rounds]
-
-
-def _weight_parameters(known: Mapping[str, Any]) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    """Return the scales of the first and the last noise, the threshold, and the least weight of a user for an item."""
-    parts, most = SCALES[known["rounds"]], known["max_items"]
     sigma, level = to_fraction(known["scale"]), to_fraction(math.nextafter(known["threshold"], math.inf))  # [level-up]
-    return sigma * parts[0], sigma * parts[-1], level, 1 / _sqrt_upper_bound(most) - Fraction(2, UNIT)  # [weight]
+    least = users * (1 / _sqrt_upper_bound(known["max_items"]) - Fraction(2 * FULL, UNIT))  # [weight]
+    *early, last = (sigma * part for part in SCALES[known["rounds"]])
+    kept = (_noise_tail_lower_bound(least - UNLIKELY * scale, scale) for scale in early)  # [kept]
+    return math.prod(kept, start=_noise_tail_lower_bound(least - level, last))  # [released]
 
 
 def _sqrt_upper_bound(most: int) -> Fraction:
@@ -575,19 +568,6 @@ def _noise_tail_lower_bound(gap: Fraction, scale: Fraction) -> Fraction:
         return 1 - normal_tail_bound((gap - step) / scale)  # [above-threshold]
     nearly = _HALF - Fraction(2, 5) * (step + max(Fraction(0), -gap)) / scale
     return max(Fraction(0), nearly * (1 - Fraction(1, 2**12)))  # [below-threshold]
-
-
-@functools.lru_cache(maxsize=64)
-def _noise_quantiles(scale: Fraction) -> tuple[Fraction, ...]:
-    """Return upper bounds >= 0 on the j / ``_CELLS`` quantiles of the noise, for j = 1, ..., ``_CELLS`` - 1."""
-    found = []
-    for cell in range(1, _CELLS):
-        beyond = Fraction(_CELLS - cell, _CELLS)
-        at = max(0.0, NormalDist().inv_cdf(cell / _CELLS))
-        while beyond < _HALF and normal_tail_bound(to_fraction(at)) > beyond:
-            at += 2.0**-20  # [quantile]
-        found.append(to_fraction(at) * scale + Fraction(1, UNIT))  # [one-step]
-    return tuple(found)
 
 
 def _least_integer(low: int, holds: Any) -> float:
