@@ -30,6 +30,7 @@ class DiscreteGaussianNoise:
     scale: Fraction
     step: Fraction
 
+    @functools.lru_cache(maxsize=16)  # noqa: B019
     def new_partition_probability(self, length: int, keys: int, level: Fraction, parts: int = PARTS) -> Fraction:
         """Return an upper bound of the probability that the noisy sum of at least one new key reaches ``level``.
 

@@ -21,7 +21,7 @@ import opendp_topk as tk
 from .real_tables import RealTable, packaged_tables, pair_files
 
 BUDGETS = ((1.0, 1e-6), (3.0, math.exp(-10)))
-CAPS = (5, 20, 100)  # items of a user
+CAPS = (5, 20, 100, 500)  # items of a user
 TURNS, TOP = 10, 10
 MARGIN = 4  # of policy Gaussian: scales of noise from the threshold to the cutoff
 NORMAL = NormalDist()
@@ -108,7 +108,7 @@ def library(rounds: int | None) -> Callable[..., Found]:
 SELECTIONS: dict[str, Callable[..., Found]] = {
     "independent": library(None),
     "one round": library(1),
-    "two rounds": library(2),
+    "three rounds": library(3),
     "DP-SIPS": sips,
     "policy Gaussian": policy,
 }

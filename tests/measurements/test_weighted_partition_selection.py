@@ -27,7 +27,7 @@ from opendp_topk.measurements.weighted_partition_selection import (
 )
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
-from tests.oracles import discrete
+from tests.oracles import chi_square, discrete
 
 pl = pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
@@ -52,10 +52,13 @@ def threshold(scale: Fraction, keys: int, delta: Fraction) -> Fraction:
     return noise.least_threshold(lambda level: noise.new_partition_probability(1, keys, level) <= delta)
 
 
-def levels_of(scale: float, delta: Fraction, rounds: int, keys: int = 2) -> list[float]:
-    parts = [Fraction(3**at, sum(3**j for j in range(rounds))) for at in range(rounds)]
-    noises = [Fraction(scale) * part for part in SCALES[rounds]]
-    return [float(threshold(noise, keys, part * delta)) for noise, part in zip(noises, parts, strict=True)]
+def noise_of(rounds: int, scale: float, delta: float, keys: int = 2, least: int = 1) -> tuple[list[float], list[float]]:
+    """The scales and thresholds of the rounds; with a minimum, the last one's threshold of all of delta for each."""
+    scales, powers = [Fraction(scale) * part for part in SCALES[rounds]], [3**at for at in range(rounds)]
+    shares = [Fraction(power, sum(powers)) if least == 1 else Fraction(1) for power in powers]
+    noises = scales if least == 1 else [scales[-1]] * rounds
+    levels = [threshold(noise, keys, share * Fraction(delta)) for noise, share in zip(noises, shares, strict=True)]
+    return [*map(float, scales)], [float(level) + least - 1 for level in levels]
 
 
 def law(table: Table, scales: list[float], levels: list[float], least: int = 1) -> dict[tuple[str, ...], float]:
@@ -99,33 +102,46 @@ def steps(
 
 
 def specimens() -> list[Specimen]:
-    """A key of two users, and three keys in three rounds; many independent releases are one of many such worlds."""
+    """A key of two users, and three keys in three rounds."""
     return [
-        specimen({1: ("a",), 2: ("a",)}, {1: ("a",)}, 1, max_items=1, scale=1.0, delta=0.02),
-        specimen({1: ("a", "b"), 2: ("b", "c"), 3: ("b",)}, {2: ("b", "c"), 3: ("b",)}, 3, scale=0.8, delta=0.1),
+        specimen({1: ("a",), 2: ("a",)}, {1: ("a",)}, rounds=1, max_items=1, scale=1.0, delta=0.02),
+        specimen(WORLD, {key: WORLD[key] for key in (2, 3)}, rounds=3, scale=0.8, delta=0.1),
     ]
 
 
-def specimen(left: Table, right: Table, rounds: int, **options: Any) -> Specimen:
-    link = build(PROFILE, rounds=rounds, **options)
-    scales = [options["scale"] * float(part) for part in SCALES[rounds]]
-    levels = levels_of(options["scale"], Fraction(options["delta"]), rounds, link.parameters["max_items"])
+WORLD: Table = {1: ("a", "b"), 2: ("b", "c"), 3: ("b",)}
+
+
+def specimen(left: Table, right: Table, **options: Any) -> Specimen:
+    link = build(PROFILE, **options)
+    noise = noise_of(options["rounds"], options["scale"], options["delta"], link.parameters["max_items"])
 
     def of(table: Any) -> Any:
-        baskets: dict[int, tuple[str, ...]] = {}
+        baskets: Table = {}
         for user, item in table.rows():
             baskets[user] = (*baskets.get(user, ()), item)
-        return law(baskets, scales, levels)
+        return law(baskets, *noise)
 
     def draws(n: int) -> list[Hashable]:
-        worlds: list[list[str]] = [[] for _ in range(n)]
-        users = {8 * at + user: tuple(f"{at} {i}" for i in items) for at in range(n) for user, items in left.items()}
-        for key in link(frame(users)):
-            at, item = key.split()
-            worlds[int(at)].append(item)
-        return [tuple(sorted(items)) for items in worlds]
+        return [*releases(link, left, n)]
 
     return Specimen(link, (frame(left), frame(right)), of, share=options["delta"], draws=draws)
+
+
+def releases(link: tk.Measurement, table: Table, n: int) -> list[tuple[str, ...]]:
+    """Independent releases, which are one of a table of as many worlds, each with keys of its own."""
+    users = {8 * at + user: tuple(f"{at} {i}" for i in items) for at in range(n) for user, items in table.items()}
+    found: list[tuple[str, ...]] = [()] * n
+    for at, item in sorted(key.split() for key in link(frame(users))):
+        found[int(at)] += (item,)
+    return found
+
+
+@pytest.mark.parametrize(("least", "rounds"), [(1, 3), (2, 3), (1, 2)])
+def test_the_law_of_all_rounds(least: int, rounds: int) -> None:
+    link = build(PROFILE, scale=0.8, delta=0.1, rounds=rounds, minimum_users=least)
+    exact = law(WORLD, *noise_of(rounds, 0.8, 0.1, least=least), least)
+    assert chi_square.p_value(Counter(releases(link, WORLD, 40_000)), exact) > chi_square.ODDS
 
 
 def excess(before: Any, after: Any, epsilon: float) -> float:
@@ -149,10 +165,7 @@ def tables(users: int) -> Iterable[Table]:
 def test_no_pair_of_tables_exceeds_the_map_and_some_come_near(neighbors: str, rounds: int) -> None:
     for scale, delta, least in ((1.5, 0.05, 1), (0.8, 1e-3, 1), (0.8, 1e-3, 3)):
         link = build(PROFILE, neighbors, scale=scale, delta=delta, rounds=rounds, minimum_users=least)
-        scales = [scale * float(part) for part in SCALES[rounds]]
-        levels = levels_of(scale, Fraction(delta), rounds)
-        if least > 1:
-            levels = [float(threshold(Fraction(scale) * SCALES[rounds][-1], 2, Fraction(delta))) + least - 1] * rounds
+        scales, levels = noise_of(rounds, scale, delta, least=least)
         assert link.parameters["threshold"] == levels[-1]
         curve = link.map(1)
         claimed = {epsilon: curve.delta(epsilon) for epsilon in (0.0, 0.5, 1.5)}
@@ -171,8 +184,7 @@ def test_no_pair_of_tables_exceeds_the_map_and_some_come_near(neighbors: str, ro
 def test_a_new_key_is_nearly_as_likely_in_all_rounds_together_as_claimed(rounds: int) -> None:
     for scale, delta in ((2.0, 0.01), (1.0, 1e-4)):
         claimed = build(PROFILE, max_items=1, scale=scale, delta=delta, rounds=rounds).map(1).delta(30)
-        levels = levels_of(scale, Fraction(delta), rounds, 1)
-        met = 1 - law({1: ("x",)}, [scale * float(part) for part in SCALES[rounds]], levels)[()]
+        met = 1 - law({1: ("x",)}, *noise_of(rounds, scale, delta, 1))[()]
         assert 0.97 < met / claimed <= 1
 
 
@@ -397,7 +409,7 @@ def test_the_threshold_is_about_the_least_of_all_shares_of_delta(rounds: int) ->
         for share in (0.2, 0.5, 0.7, 0.9, 0.995):
             scale = math.sqrt(both_ways) / largest_normal_shift(epsilon, delta * share)
             noises = [DiscreteGaussianNoise(Fraction(scale) * part, Fraction(1, 2**28)) for part in SCALES[rounds]]
-            early = levels_of(scale, Fraction(delta * (1 - share)), rounds, keys)[:-1]
+            early = noise_of(rounds, scale, delta * (1 - share), keys)[1][:-1]
             levels = [*map(Fraction, early), Fraction(last, 2**28)]
             curve = _release_curve(noises, levels, 1, keys, both_ways)
             assert not curve.is_within(epsilon, delta), (neighbors, share)
