@@ -5,13 +5,14 @@ Tries proofs/distributions/one_shot_success.tex and proofs/distributions/quadrat
 
 import math
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import gmpy2
 import mpmath
 import numpy as np
 import pytest
+from gmpy2 import mpfr
 
 from opendp_topk.errors import CapacityError
 from opendp_topk.sampling.distributions import one_shot
@@ -19,7 +20,7 @@ from opendp_topk.sampling.distributions import one_shot as series
 from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
 from opendp_topk.sampling.distributions.quadrature import MOST_PANELS, gauss_legendre_rule, integral_bounds
 from opendp_topk.sampling.noises import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
-from opendp_topk.sampling.noises.noise import Noise
+from opendp_topk.sampling.noises.noise import Factor, Noise
 from tests.concepts.sentinels import raises_exactly
 
 from ..oracles import quadrature
@@ -156,6 +157,14 @@ def test_accuracy_is_the_formula_rounded_up(noise: Noise, sides: int, odds: int)
                 true = sides * number(scale) * mpmath.log(number(odds * n / Fraction(0.05)))
                 assert true <= value
                 assert value - true <= 2 * math.ulp(value)
+
+
+def test_a_factor_multiplies_a_series() -> None:
+    given = [1, 2, 3, 4, 5]
+    for constant, slope, rho, power in product((0, 1, 3), (0, 1, -2), (0, 0.5), (0, 1, 2)):
+        made = Factor(*map(mpfr, (constant, slope, rho)), power).multiply_series([mpfr(one) for one in given])
+        undone = np.convolve([float(one) for one in made], [[1], [1, rho], [1, 2 * rho, rho**2]][power])
+        assert np.array_equal(undone[:5], np.convolve([constant, slope], given)[:5]), (constant, slope, rho, power)
 
 
 # The rule and its error bound, on integrals that are known.
