@@ -288,26 +288,45 @@ def test_bounds_lie_apart_by_all_that_is_said_to_be_rounded() -> None:
     low, high = canonical.success_probability(
         tk.noise.Gumbel(), np.arange(d), Fraction(4), Fraction(1, 2), k, 1, False, 1, d
     )
-    assert high - low >= low * 2.0**-45 * (k + 400 + lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
+    roundings = k + 400 + lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)
+    assert 1 <= (high - low) / (low * 2.0**-45 * roundings) <= 1.15
 
 
 def test_a_value_is_moved_outward_by_its_roundings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two that arrive by one, as likely at any time, one is right: nobody was there before x with 1 - x."""
+    """The rate of the first of 200 arrivals, all of them right: sum w_i / (1 - w_i x) times the product of 1 - w_i x.
+
+    In units of 2^-50: 2 for each 1 - w_i x, 16 for each of three rates and exponentials, 5 for each weight and 64 for
+    their products; and 128 for each power sum, in the exponent of a lower bound and in the rate of an upper one.
+    """
     found: dict[str, Any] = {}
+    monkeypatch.setattr(canonical, "integral_bounds", lambda _, values, greatest: found.update(at=values) or (0, 0))
+    w = 1 - np.arange(200) / 1000
+    sums = np.array([np.sum(w**m) for m in range(1, canonical.arrivals.TERMS + 1)])
+    near = dict.fromkeys(w.tolist(), 1)
+    canonical.first_correct_bounds(canonical.WeightedOutcomes(near, near, sums, sums, 0.0), True)
+    for x in (2.0**-30, 0.25):
+        bounds = [float(bound[0]) for bound in found["at"](np.array([x]), np.array([x]), np.array([x]))]
+        with mpmath.workdps(40):
+            left = [1 - mpmath.mpf(one) * x for one in w.tolist()]
+            rate = mpmath.fsum(one / rest for one, rest in zip(w.tolist(), left, strict=True))
+            value = rate * mpmath.fprod(left)
+            slack = [float(abs(bound / value - 1) * 2**50) for bound in bounds]
+            roundings = 3 * 16 + 2 * float(mpmath.fsum(1 / rest for rest in left)) + 200 * 5 + 64
+            exponent = -128 * float(mpmath.fsum(map(mpmath.log, left)))
+        assert bounds[0] < value < bounds[1]
+        assert slack == pytest.approx([roundings + exponent, roundings + 128], rel=0.05), x
 
-    def integral(ends: Any, values: Any, greatest: Any) -> tuple[float, float]:
-        found["values"] = values
-        return 0.0, 0.0
 
-    monkeypatch.setattr(canonical, "integral_bounds", integral)
-    powers = np.ones(canonical.arrivals.TERMS)
-    outcomes = canonical.WeightedOutcomes({1.0: 2}, {1.0: 1}, 2 * powers, powers, 0.0)
-    canonical.first_correct_bounds(outcomes, True)
-    count = (2 + 4 + 64) * 2.0**-50
-    for x in (0.1, 0.25):
-        (low,), (high,) = found["values"](np.array([x]), np.array([x]), np.array([x]))
-        assert (1 - x) * (1 - 2.0**-40) < low < (1 - x) * (1 - count)
-        assert (1 - x) * (1 + count) < high < (1 - x) * (1 + 2.0**-40)
+def test_late_arrivals_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best of 4,098 has a rival less than 32 times before the time that the integral ends: it is bounded."""
+    d = 2**12 + 2
+    low, high = canonical.success_probability(
+        tk.noise.Exponential(), np.array([1, *[0] * (d - 1)]), Fraction(10**6), Fraction(1), 1, 1, False, 1, 1
+    )
+    with mpmath.workdps(40):
+        w = mpmath.exp(-(mpmath.mpf(10) ** -6))
+        p = (1 - (1 - w) ** d) / (d * w)
+    assert low <= p <= high <= low * (1 + 1e-9)
 
 
 # Arrival times of the five noises: values, moduli on discs, and crowds, against mpmath.
@@ -380,3 +399,14 @@ def test_crowds(noise: Any) -> None:
             rate = none * mpmath.fsum(gamma / waiting for _, waiting, gamma in laws)
             assert none_low[i] <= none <= none_high[i] <= none * (1 + mpmath.mpf("1e-10"))
             assert rate_low[i] <= rate <= rate_high[i] <= rate * (1 + mpmath.mpf("1e-10")) + 1e-10
+
+
+def test_bounds_of_a_crowd_lie_as_far_out_as_their_roundings() -> None:
+    """In units of 2^-46: one of the exponential, one of the sum, which is 3 / 2 at the time 1/2, and two of the rate."""
+    crowd = LateCandidates(tk.noise.Gumbel(), np.array([3.0]), np.zeros(1))
+    for sign, bounds in zip((-1, 1), crowd.none_and_rate_bounds(np.array([0.5])), strict=True):
+        with mpmath.workdps(30):
+            true = mpmath.exp(-1.5), 1.5 * mpmath.exp(-1.5)
+            beyond = [float((bound[0] / p - 1) * 2**46) for bound, p in zip(bounds, true, strict=True)]
+        assert beyond == pytest.approx([2.5 * sign, 4.5 * sign], abs=0.25)
+    assert canonical.sum_scaled(np.zeros(2), np.zeros(2, dtype=np.int64)).mantissa == 0
