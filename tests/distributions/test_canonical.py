@@ -402,7 +402,7 @@ def test_crowds(noise: Any) -> None:
 
 
 def test_bounds_of_a_crowd_lie_as_far_out_as_their_roundings() -> None:
-    """In units of 2^-46: one of the exponential, one of the sum, which is 3 / 2 at the time 1/2, and two of the rate."""
+    """In units of 2^-46: one of the exponential, one of the sum, 3 / 2 at the time 1/2, and two of the rate."""
     crowd = LateCandidates(tk.noise.Gumbel(), np.array([3.0]), np.zeros(1))
     for sign, bounds in zip((-1, 1), crowd.none_and_rate_bounds(np.array([0.5])), strict=True):
         with mpmath.workdps(30):
