@@ -301,7 +301,7 @@ def test_a_value_is_moved_outward_by_its_roundings(monkeypatch: pytest.MonkeyPat
     found: dict[str, Any] = {}
     monkeypatch.setattr(canonical, "integral_bounds", lambda _, values, greatest: found.update(at=values) or (0, 0))
     w = 1 - np.arange(200) / 1000
-    sums = np.array([np.sum(w**m) for m in range(1, canonical.arrivals.TERMS + 1)])
+    sums = np.array([np.sum(w**m) for m in range(1, arrivals.TERMS + 1)])
     near = dict.fromkeys(w.tolist(), 1)
     canonical.first_correct_bounds(canonical.WeightedOutcomes(near, near, sums, sums, 0.0), True)
     for x in (2.0**-30, 0.25):
@@ -329,11 +329,11 @@ def test_late_arrivals_count(monkeypatch: pytest.MonkeyPatch) -> None:
     assert low <= p <= high <= low * (1 + 1e-9)
 
 
-# Arrival times of the five noises: values, moduli on discs, and crowds, against mpmath.
+# Arrival times of the five noises: values, and crowds, against mpmath.
 
 
 def arrival_law(name: str, z: Any, before: bool) -> tuple[Any, Any, Any]:
-    """(G, q, rate) as functions of a real or complex z, on the side of the kink that is asked for."""
+    """(G, q, rate) as functions of z, on the side of the kink that is asked for."""
     one = mpmath.mpf(1)
     if name in ("Exponential", "HalfLogistic") and not before:
         return one, one * 0, one * 0
@@ -366,23 +366,6 @@ def test_bounds_at_points(noise: Any) -> None:
             ends = [(one.arrived[i], one.waiting[i], one.rate[i]) for one in (lower, upper)]
             for low, p, high in zip(ends[0], true, ends[1], strict=True):
                 assert 0 <= low <= p <= high <= p + 2.0**-44
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", ALL_NOISES, ids=repr)
-def test_majorants_on_discs(noise: Any) -> None:
-    generator = np.random.default_rng(2)
-    for _ in range(300):
-        before = bool(generator.integers(2))
-        centre = float(generator.uniform(0.01, 1) if before else 10 ** generator.uniform(0, 3))
-        left, right = centre * (1 - 0.4), centre * (1 + 0.4)
-        found = arrivals.arrival_majorants(noise, np.array([left]), np.array([right]), np.array([before]))
-        for angle in np.linspace(0, 2 * np.pi, 25):
-            z = mpmath.mpc(centre) + mpmath.mpf(0.4 * centre) * mpmath.expj(angle)
-            arrived, waiting, rate = map(abs, arrival_law(noise.name, z, before))
-            assert arrived <= found.arrived[0]
-            assert waiting <= found.waiting[0]
-            assert rate <= found.rate[0]
 
 
 @pytest.mark.further
