@@ -19,7 +19,7 @@ from opendp_topk.sampling.distributions import quadrature as arrivals
 from opendp_topk.sampling.distributions.events import EVENTS, event_ranks
 from opendp_topk.sampling.distributions.quadrature import LateCandidates
 from opendp_topk.sampling.noises import Exponential, Gumbel
-from tests.concepts.mechanisms import NOISES as ALL_NOISES
+from tests.noises.test_arrivals import ALL as ARRIVALS
 from tests.oracles import canonical as laws
 from tests.oracles import success as integrals
 from tests.samplers.test_subsets import SHAPES
@@ -75,6 +75,12 @@ def test_classes_carry_the_law(d: int, k: int) -> None:
 def test_the_printed_binomials_miscount(d: int, k: int) -> None:
     assert sum(laws.sizes(d, k).values()) == comb(d, k)
     assert sum(laws.printed_sizes(d, k).values()) > comb(d, k)
+
+
+def test_sums_over_classes_count_all_sets_but_the_best() -> None:
+    d, k = 8000, 600
+    found = canonical.sum_class_block(k, np.zeros(d - k + 1), np.zeros(k), 0, d)
+    assert float(mpmath.ldexp(found.mantissa, found.exponent) / (comb(d, k) - 1)) == pytest.approx(1, rel=1e-11)
 
 
 @pytest.mark.further
@@ -332,37 +338,15 @@ def test_late_arrivals_count(monkeypatch: pytest.MonkeyPatch) -> None:
 # Arrival times of the five noises: values, and crowds, against mpmath.
 
 
-def arrival_law(name: str, z: Any, before: bool) -> tuple[Any, Any, Any]:
-    """(G, q, rate) as functions of z, on the side of the kink that is asked for."""
-    one = mpmath.mpf(1)
-    if name in ("Exponential", "HalfLogistic") and not before:
-        return one, one * 0, one * 0
-    waiting = {
-        "Gumbel": lambda: mpmath.exp(-z),
-        "Exponential": lambda: 1 - z,
-        "HalfLogistic": lambda: (1 - z) / (1 + z),
-        "Laplace": lambda: 1 - z / 2 if before else 1 / (2 * z),
-        "Logistic": lambda: 1 / (1 + z),
-    }[name]()
-    rate = {
-        "Gumbel": lambda: z * mpmath.exp(-z),
-        "Exponential": lambda: z,
-        "HalfLogistic": lambda: 2 * z / (1 + z) ** 2,
-        "Laplace": lambda: z / 2 if before else 1 / (2 * z),
-        "Logistic": lambda: z / (1 + z) ** 2,
-    }[name]()
-    return 1 - waiting, waiting, rate
-
-
 @pytest.mark.further
 @pytest.mark.quick(noise=("Gumbel()", "Laplace()"))
-@pytest.mark.parametrize("noise", ALL_NOISES, ids=repr)
+@pytest.mark.parametrize("noise", ARRIVALS, ids=repr)
 def test_bounds_at_points(noise: Any) -> None:
     z = np.concatenate([2.0 ** np.arange(-150, 151), np.random.default_rng(1).uniform(0, 3, 2000), [0.25, 1.0]])
     lower, upper = arrivals.arrival_bounds(noise, z, z <= 1)
     with mpmath.workdps(60):
         for i, x in enumerate(z.tolist()):
-            true = arrival_law(noise.name, mpmath.mpf(x), x <= 1)
+            true = ARRIVALS[noise][x > 1](mpmath.mpf(x))
             ends = [(one.arrived[i], one.waiting[i], one.rate[i]) for one in (lower, upper)]
             for low, p, high in zip(ends[0], true, ends[1], strict=True):
                 assert 0 <= low <= p <= high <= p + 2.0**-44
@@ -370,14 +354,14 @@ def test_bounds_at_points(noise: Any) -> None:
 
 @pytest.mark.further
 @pytest.mark.quick(noise="Gumbel()")
-@pytest.mark.parametrize("noise", ALL_NOISES, ids=repr)
+@pytest.mark.parametrize("noise", ARRIVALS, ids=repr)
 def test_crowds(noise: Any) -> None:
     b = 8 * 2.0 ** np.random.default_rng(3).uniform(0, 20, 2500)
     crowd, x = LateCandidates.from_candidates(noise, b), np.array([1.0, 0.5, 1e-3, 1e-12])
     (none_low, rate_low), (none_high, rate_high) = crowd.none_and_rate_bounds(x)
     with mpmath.workdps(40):
         for i, time in enumerate(x.tolist()):
-            laws = [arrival_law(noise.name, mpmath.mpf(time) / mpmath.mpf(c), True) for c in b.tolist()]
+            laws = [ARRIVALS[noise][0](mpmath.mpf(time) / mpmath.mpf(c)) for c in b.tolist()]
             none = mpmath.fprod(waiting for _, waiting, _ in laws)
             rate = none * mpmath.fsum(gamma / waiting for _, waiting, gamma in laws)
             assert none_low[i] <= none <= none_high[i] <= none * (1 + mpmath.mpf("1e-10"))

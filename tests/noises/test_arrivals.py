@@ -3,11 +3,12 @@
 Tries proofs/distributions/one_shot_success.tex.
 """
 
-import cmath
 import math
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -15,20 +16,20 @@ import opendp_topk as tk
 from opendp_topk.sampling.distributions.quadrature import arrival_majorants
 from opendp_topk.sampling.noises.noise import Noise
 
-Three = tuple[complex, complex, complex]
-Formula = Callable[[complex], Three]  # the chance of an arrival before z, the other chance, and z times the density
+Three = tuple[Any, Any, Any]
+Formula = Callable[[Any], Three]  # the chance of an arrival before z, the other chance, and z times the density
 
 
-def _all_arrived(_: complex) -> Three:
+def _all_arrived(_: Any) -> Three:
     return 1, 0, 0
 
 
-def _gumbel(z: complex) -> Three:
-    waiting = cmath.exp(-z)
+def _gumbel(z: Any) -> Three:
+    waiting = mpmath.exp(-z)
     return 1 - waiting, waiting, z * waiting
 
 
-def _logistic(z: complex) -> Three:
+def _logistic(z: Any) -> Three:
     return z / (1 + z), 1 / (1 + z), z / (1 + z) ** 2
 
 
@@ -61,7 +62,7 @@ def test_moduli_on_discs_are_bounded_and_hardly_more(noise: Noise) -> None:
     narrow = [(z, z * (1 + 1e-6)) for z in EDGES[:-1]]
     for left, right in [*pairwise(EDGES), *narrow]:
         before = right <= 1
-        disc = [(left + right) / 2 + (right - left) / 2 * cmath.exp(2j * math.pi * n / 64) for n in range(64)]
+        disc = [(left + right) / 2 + (right - left) / 2 * mpmath.exp(2j * math.pi * n / 64) for n in range(64)]
         values = np.array([[abs(one) for one in ALL[noise][not before](z)] for z in disc]).max(axis=0)
         found = arrival_majorants(noise, *map(np.array, ([left], [right], [before])))
         bounds = [float(one[0]) for one in (found.arrived, found.waiting, found.rate)]

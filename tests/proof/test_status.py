@@ -31,6 +31,8 @@ def rewrite(path: Path, change: Callable[[str], str]) -> None:
 def test_region(house: Path) -> None:
     assert proof.read_region("sum") == REGION
     assert proof.first_region_line("sum") == 5
+    write(house / "opendp_topk/empty.py", "# proof-region: none\n\n# end-proof-region: none\n")
+    assert proof.first_region_line("none") == 2
 
 
 def test_a_region_has_one_place_in_the_package(house: Path) -> None:
@@ -82,8 +84,10 @@ def test_a_source_that_is_gone(house: Path) -> None:
 
 
 def test_a_document_without_pins_is_not_current(house: Path) -> None:
-    write(house / "proofs/inner/sums.tex", "Trust me.\n")
-    assert proof.Proof("inner/sums").status == "stale"
+    tex = house / "proofs/inner/sums.tex"
+    for text in ("Trust me.\n", tex.read_text("utf-8") + "\\pin{sum}{0}\n"):  # or with one of two that is not
+        write(tex, text)
+        assert proof.Proof("inner/sums").status == "stale"
 
 
 def test_missing_document(house: Path) -> None:
