@@ -16,7 +16,6 @@ from gmpy2 import mpfr
 
 from opendp_topk.errors import CapacityError
 from opendp_topk.sampling.distributions import one_shot
-from opendp_topk.sampling.distributions import one_shot as series
 from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
 from opendp_topk.sampling.distributions.quadrature import MOST_PANELS, gauss_legendre_rule, integral_bounds
 from opendp_topk.sampling.noises import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
@@ -130,7 +129,7 @@ def test_the_callers_precision_is_neither_used_nor_changed(noise: Noise) -> None
 @every_noise
 def test_laws_that_cost_too_much_are_refused(noise: Noise) -> None:
     raises_exactly(CapacityError, lambda: law(noise, [0, 2000], 1), "closer to each other")
-    raises_exactly(CapacityError, lambda: series.ranking_probability(noise, [Fraction(0)] * 9, 5), "too many steps")
+    raises_exactly(CapacityError, lambda: one_shot.ranking_probability(noise, [Fraction(0)] * 9, 5), "too many steps")
 
 
 @pytest.mark.further
@@ -205,11 +204,12 @@ def test_what_cannot_be_resolved_is_said_to_be_wide_or_refused() -> None:
 
 
 def test_no_round_has_more_panels_than_the_error_allows() -> None:
+    def greatest(low: Any, high: Any, left: Any, right: Any) -> Any:
+        assert np.allclose((low + high, high - low), (left + right, 4 * (right - left)), rtol=1e-6)
+        return np.ones_like(low)
+
     def constant(n: int) -> tuple[float, float]:
-        ends = np.linspace(1, 2, n + 1)
-        return integral_bounds(
-            ends, lambda x, left, right: (x / x, x / x), lambda low, high, left, right: np.ones_like(low)
-        )
+        return integral_bounds(np.linspace(1, 2, n + 1), lambda x, left, right: (x / x, x / x), greatest)
 
     low, high = constant(MOST_PANELS)
     assert 1 - 1e-9 <= low <= 1 <= high <= 1 + 1e-9

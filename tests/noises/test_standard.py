@@ -40,19 +40,13 @@ def _points() -> list[Fraction]:
     return [*halves, *ends, *(1 - end for end in ends), *spread, Fraction(1, 3)]
 
 
-def _mpf(value: gmpy2.mpfr) -> mpmath.mpf:
-    """Exactly: an mpfr is a dyadic rational."""
-    mantissa, exponent = (int(part) for part in value.as_mantissa_exp())
-    return mpmath.ldexp(mpmath.mpf(mantissa), exponent)
-
-
 @every_noise
 @pytest.mark.parametrize("precision", [2, 24, 53, 128, 256, 1024])
 def test_quantile_encloses_the_true_one(noise: Noise, precision: int) -> None:
     with mpmath.workprec(precision + 2200):
         for u in _points():
             lower, upper = noise.quantile(mpq(u.numerator, u.denominator), precision)
-            assert _mpf(lower) <= oracle.QUANTILE[noise.name](u) <= _mpf(upper)
+            assert oracle.dyadic(lower) <= oracle.QUANTILE[noise.name](u) <= oracle.dyadic(upper)
 
 
 @every_noise
@@ -62,8 +56,8 @@ def test_intervals_shrink_to_the_quantile(noise: Noise) -> None:
         true = oracle.QUANTILE[noise.name](u)
         for precision in (64, 128, 256, 512, 1024):
             lower, upper = noise.quantile(mpq(u.numerator, u.denominator), precision)
-            assert 0 <= _mpf(upper) - _mpf(lower) <= mpmath.mpf(2) ** (6 - precision)
-            assert _mpf(lower) <= true <= _mpf(upper)
+            assert 0 <= oracle.dyadic(upper) - oracle.dyadic(lower) <= mpmath.mpf(2) ** (6 - precision)
+            assert oracle.dyadic(lower) <= true <= oracle.dyadic(upper)
 
 
 @every_noise
