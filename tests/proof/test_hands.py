@@ -198,8 +198,14 @@ def test_a_renewal_shows_what_changes_another(inner: Path) -> None:
     write(inner / "__init__.py", "from .sizes import Sizes\nSizes.steps = len\n")
     assert repin("inner/sizes") == 1
     assert stale() == set()
-    write(inner / "__init__.py", "from .sizes import Sizes\nSizes.steps = max\n")
+    texts = [f"from .sizes import Sizes\nSizes.steps = {other}\n" for other in ("max", "len")]
+    write(inner / "__init__.py", texts[0])
     assert stale() == {"sizes"}
+    write(inner / "other.py", texts[1])
+    assert repin("inner/sizes") == 1
+    write(inner / "__init__.py", texts[1])
+    write(inner / "other.py", texts[0])
+    assert stale() == set(), "each is in the place of the other"
 
 
 @pytest.mark.parametrize(
