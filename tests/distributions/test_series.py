@@ -12,7 +12,6 @@ import gmpy2
 import mpmath
 import numpy as np
 import pytest
-from gmpy2 import mpfr
 
 from opendp_topk.errors import CapacityError
 from opendp_topk.sampling.distributions import one_shot
@@ -161,7 +160,7 @@ def test_accuracy_is_the_formula_rounded_up(noise: Noise, sides: int, odds: int)
 def test_a_factor_multiplies_a_series() -> None:
     given = [1, 2, 3, 4, 5]
     for constant, slope, rho, power in product((0, 1, 3), (0, 1, -2), (0, 0.5), (0, 1, 2)):
-        made = Factor(*map(mpfr, (constant, slope, rho)), power).multiply_series([mpfr(one) for one in given])
+        made = Factor(*map(gmpy2.mpfr, (constant, slope, rho)), power).multiply_series(list(map(gmpy2.mpfr, given)))
         undone = np.convolve([float(one) for one in made], [[1], [1, rho], [1, 2 * rho, rho**2]][power])
         assert np.array_equal(undone[:5], np.convolve([constant, slope], given)[:5]), (constant, slope, rho, power)
 
