@@ -368,15 +368,14 @@ def test_many_winners_are_summed_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_bounds_are_moved_outward_by_the_errors_of_the_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_shot_success, "_enclose_probability", lambda *_: (0.5, 0.5))
-    low, high = one_shot_success.success_probability(tk.noise.Gumbel(), np.array([9, 5, 3]), Fraction(1), 2, 1, 2, 2)
-    error = 2 * (6 * 2.0**-50 + 2.0**-48)  # of scores up to 6 apart, and so twice in each of two choices
-    assert [(0.5 - low) / error, (high - 0.5) / error] == pytest.approx([1, 2], rel=0.01)
-    monkeypatch.undo()
     monkeypatch.setattr(one_shot_success, "_late_event_bound", lambda *_: 0.25)
     for noise, added in ((tk.noise.Gumbel(), 0.25), (tk.noise.Exponential(), 0)):  # the barred one of these has arrived
         low, high = one_shot_success.success_probability(noise, np.array([3, 2, 5]), Fraction(1), 1, 1, 1, 1, 1)
         assert high - low == pytest.approx(added, abs=1e-9)
+    monkeypatch.setattr(one_shot_success, "_enclose_probability", lambda *_: (0.5, 0.5))
+    low, high = one_shot_success.success_probability(tk.noise.Gumbel(), np.array([9, 5, 3]), Fraction(1), 2, 1, 2, 2)
+    error = 2 * (6 * 2.0**-50 + 2.0**-48)  # of scores up to 6 apart, and so twice in each of two choices
+    assert [(0.5 - low) / error, (high - 0.5) / error] == pytest.approx([1, 2], rel=0.01)
 
 
 def test_the_end_is_where_the_event_has_been_left_and_the_work_is_bounded() -> None:

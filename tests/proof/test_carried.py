@@ -204,7 +204,8 @@ def test_what_latex_is_given_and_what_it_makes(house: Path, monkeypatch: pytest.
     given: dict[str, str] = {}
 
     def run(command: list[str], *, cwd: Path, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:
-        assert all(env[name].startswith(f".{os.pathsep}{house / 'proofs'}") for name in ("TEXINPUTS", "BIBINPUTS"))
+        search = f".{os.pathsep}{house / 'proofs'}{os.pathsep}"
+        assert all(env[name] == search + os.environ.get(name, "") for name in ("TEXINPUTS", "BIBINPUTS"))
         if "-jobname=document" in command:
             given.update({path.name: path.read_text("ascii") for path in cwd.iterdir()})
             (cwd / "document.pdf").touch()

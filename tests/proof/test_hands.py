@@ -88,6 +88,7 @@ CASES = [
     ("import subprocess\nx = subprocess.run(['true'])\n", ALL),
     ("import ctypes\nx = 1\ndef f():\n    ctypes.memset(1, 2, 3)\n", ALL),
     ("from .sizes import Sizes\nx = Sizes\nx.steps = len\n", ALL),
+    ("try:\n    from .sizes import Sizes\nexcept ImportError:\n    Sizes = 1\nSizes.steps = len\n", ALL),
     ("from .sizes import Sizes\nfor one in (Sizes,):\n    one.steps = len\n", ALL),
     ("import re\nfrom fractions import Fraction\nHALF = Fraction(1, 2)\nx = re.compile('a', re.M)\n", set()),
     ("import functools\n\n@functools.lru_cache(maxsize=3)\ndef f(x: int = min(1, 2)) -> 'eval': ...\n", set()),
