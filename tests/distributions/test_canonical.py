@@ -19,7 +19,7 @@ from opendp_topk.sampling.distributions import quadrature as arrivals
 from opendp_topk.sampling.distributions.events import EVENTS, event_ranks
 from opendp_topk.sampling.distributions.quadrature import LateCandidates
 from opendp_topk.sampling.noises import Exponential, Gumbel
-from tests.concepts.mechanisms import NOISES as ALL_NOISES
+from tests.noises.test_arrivals import ALL as ARRIVALS
 from tests.oracles import canonical as laws
 from tests.oracles import success as integrals
 from tests.samplers.test_subsets import SHAPES
@@ -75,6 +75,12 @@ def test_classes_carry_the_law(d: int, k: int) -> None:
 def test_the_printed_binomials_miscount(d: int, k: int) -> None:
     assert sum(laws.sizes(d, k).values()) == comb(d, k)
     assert sum(laws.printed_sizes(d, k).values()) > comb(d, k)
+
+
+def test_sums_over_classes_count_all_sets_but_the_best() -> None:
+    d, k = 8000, 600
+    found = canonical.sum_class_block(k, np.zeros(d - k + 1), np.zeros(k), 0, d)
+    assert float(mpmath.ldexp(found.mantissa, found.exponent) / (comb(d, k) - 1)) == pytest.approx(1, rel=1e-11)
 
 
 @pytest.mark.further
@@ -288,95 +294,86 @@ def test_bounds_lie_apart_by_all_that_is_said_to_be_rounded() -> None:
     low, high = canonical.success_probability(
         tk.noise.Gumbel(), np.arange(d), Fraction(4), Fraction(1, 2), k, 1, False, 1, d
     )
-    assert high - low >= low * 2.0**-45 * (k + 400 + lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1))
+    roundings = k + 400 + lgamma(d + 1) - lgamma(k + 1) - lgamma(d - k + 1)
+    assert 1 <= (high - low) / (low * 2.0**-45 * roundings) <= 1.15
 
 
 def test_a_value_is_moved_outward_by_its_roundings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two that arrive by one, as likely at any time, one is right: nobody was there before x with 1 - x."""
+    """The rate of the first of 200 arrivals, all of them right: sum w_i / (1 - w_i x) times the product of 1 - w_i x.
+
+    In units of 2^-50: 2 for each 1 - w_i x, 16 for each of three rates and exponentials, 5 for each weight and 64 for
+    their products; and 128 for each power sum, in the exponent of a lower bound and in the rate of an upper one.
+    """
     found: dict[str, Any] = {}
+    monkeypatch.setattr(canonical, "integral_bounds", lambda _, values, greatest: found.update(at=values) or (0, 0))
+    w = 1 - np.arange(200) / 1000
+    sums = np.array([np.sum(w**m) for m in range(1, arrivals.TERMS + 1)])
+    near = dict.fromkeys(w.tolist(), 1)
+    canonical.first_correct_bounds(canonical.WeightedOutcomes(near, near, sums, sums, 0.0), True)
+    for x in (2.0**-30, 0.25):
+        bounds = [float(bound[0]) for bound in found["at"](np.array([x]), np.array([x]), np.array([x]))]
+        with mpmath.workdps(40):
+            left = [1 - mpmath.mpf(one) * x for one in w.tolist()]
+            rate = mpmath.fsum(one / rest for one, rest in zip(w.tolist(), left, strict=True))
+            value = rate * mpmath.fprod(left)
+            slack = [float(abs(bound / value - 1) * 2**50) for bound in bounds]
+            roundings = 3 * 16 + 2 * float(mpmath.fsum(1 / rest for rest in left)) + 200 * 5 + 64
+            exponent = -128 * float(mpmath.fsum(map(mpmath.log, left)))
+        assert bounds[0] < value < bounds[1]
+        assert slack == pytest.approx([roundings + exponent, roundings + 128], rel=0.05), x
 
-    def integral(ends: Any, values: Any, greatest: Any) -> tuple[float, float]:
-        found["values"] = values
-        return 0.0, 0.0
 
-    monkeypatch.setattr(canonical, "integral_bounds", integral)
-    powers = np.ones(canonical.arrivals.TERMS)
-    outcomes = canonical.WeightedOutcomes({1.0: 2}, {1.0: 1}, 2 * powers, powers, 0.0)
-    canonical.first_correct_bounds(outcomes, True)
-    count = (2 + 4 + 64) * 2.0**-50
-    for x in (0.1, 0.25):
-        (low,), (high,) = found["values"](np.array([x]), np.array([x]), np.array([x]))
-        assert (1 - x) * (1 - 2.0**-40) < low < (1 - x) * (1 - count)
-        assert (1 - x) * (1 + count) < high < (1 - x) * (1 + 2.0**-40)
+def test_late_arrivals_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best of 4,098 has a rival less than 32 times before the time that the integral ends: it is bounded."""
+    d = 2**12 + 2
+    low, high = canonical.success_probability(
+        tk.noise.Exponential(), np.array([1, *[0] * (d - 1)]), Fraction(10**6), Fraction(1), 1, 1, False, 1, 1
+    )
+    with mpmath.workdps(40):
+        w = mpmath.exp(-(mpmath.mpf(10) ** -6))
+        p = (1 - (1 - w) ** d) / (d * w)
+    assert low <= p <= high <= low * (1 + 1e-9)
 
 
-# Arrival times of the five noises: values, moduli on discs, and crowds, against mpmath.
-
-
-def arrival_law(name: str, z: Any, before: bool) -> tuple[Any, Any, Any]:
-    """(G, q, rate) as functions of a real or complex z, on the side of the kink that is asked for."""
-    one = mpmath.mpf(1)
-    if name in ("Exponential", "HalfLogistic") and not before:
-        return one, one * 0, one * 0
-    waiting = {
-        "Gumbel": lambda: mpmath.exp(-z),
-        "Exponential": lambda: 1 - z,
-        "HalfLogistic": lambda: (1 - z) / (1 + z),
-        "Laplace": lambda: 1 - z / 2 if before else 1 / (2 * z),
-        "Logistic": lambda: 1 / (1 + z),
-    }[name]()
-    rate = {
-        "Gumbel": lambda: z * mpmath.exp(-z),
-        "Exponential": lambda: z,
-        "HalfLogistic": lambda: 2 * z / (1 + z) ** 2,
-        "Laplace": lambda: z / 2 if before else 1 / (2 * z),
-        "Logistic": lambda: z / (1 + z) ** 2,
-    }[name]()
-    return 1 - waiting, waiting, rate
+# Arrival times of the five noises: values, and crowds, against mpmath.
 
 
 @pytest.mark.further
 @pytest.mark.quick(noise=("Gumbel()", "Laplace()"))
-@pytest.mark.parametrize("noise", ALL_NOISES, ids=repr)
+@pytest.mark.parametrize("noise", ARRIVALS, ids=repr)
 def test_bounds_at_points(noise: Any) -> None:
     z = np.concatenate([2.0 ** np.arange(-150, 151), np.random.default_rng(1).uniform(0, 3, 2000), [0.25, 1.0]])
     lower, upper = arrivals.arrival_bounds(noise, z, z <= 1)
     with mpmath.workdps(60):
         for i, x in enumerate(z.tolist()):
-            true = arrival_law(noise.name, mpmath.mpf(x), x <= 1)
+            true = ARRIVALS[noise][x > 1](mpmath.mpf(x))
             ends = [(one.arrived[i], one.waiting[i], one.rate[i]) for one in (lower, upper)]
             for low, p, high in zip(ends[0], true, ends[1], strict=True):
                 assert 0 <= low <= p <= high <= p + 2.0**-44
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", ALL_NOISES, ids=repr)
-def test_majorants_on_discs(noise: Any) -> None:
-    generator = np.random.default_rng(2)
-    for _ in range(300):
-        before = bool(generator.integers(2))
-        centre = float(generator.uniform(0.01, 1) if before else 10 ** generator.uniform(0, 3))
-        left, right = centre * (1 - 0.4), centre * (1 + 0.4)
-        found = arrivals.arrival_majorants(noise, np.array([left]), np.array([right]), np.array([before]))
-        for angle in np.linspace(0, 2 * np.pi, 25):
-            z = mpmath.mpc(centre) + mpmath.mpf(0.4 * centre) * mpmath.expj(angle)
-            arrived, waiting, rate = map(abs, arrival_law(noise.name, z, before))
-            assert arrived <= found.arrived[0]
-            assert waiting <= found.waiting[0]
-            assert rate <= found.rate[0]
-
-
 @pytest.mark.further
 @pytest.mark.quick(noise="Gumbel()")
-@pytest.mark.parametrize("noise", ALL_NOISES, ids=repr)
+@pytest.mark.parametrize("noise", ARRIVALS, ids=repr)
 def test_crowds(noise: Any) -> None:
     b = 8 * 2.0 ** np.random.default_rng(3).uniform(0, 20, 2500)
     crowd, x = LateCandidates.from_candidates(noise, b), np.array([1.0, 0.5, 1e-3, 1e-12])
     (none_low, rate_low), (none_high, rate_high) = crowd.none_and_rate_bounds(x)
     with mpmath.workdps(40):
         for i, time in enumerate(x.tolist()):
-            laws = [arrival_law(noise.name, mpmath.mpf(time) / mpmath.mpf(c), True) for c in b.tolist()]
+            laws = [ARRIVALS[noise][0](mpmath.mpf(time) / mpmath.mpf(c)) for c in b.tolist()]
             none = mpmath.fprod(waiting for _, waiting, _ in laws)
             rate = none * mpmath.fsum(gamma / waiting for _, waiting, gamma in laws)
             assert none_low[i] <= none <= none_high[i] <= none * (1 + mpmath.mpf("1e-10"))
             assert rate_low[i] <= rate <= rate_high[i] <= rate * (1 + mpmath.mpf("1e-10")) + 1e-10
+
+
+def test_bounds_of_a_crowd_lie_as_far_out_as_their_roundings() -> None:
+    """In units of 2^-46: one of the exponential, one of the sum, 3 / 2 at the time 1/2, and two of the rate."""
+    crowd = LateCandidates(tk.noise.Gumbel(), np.array([3.0]), np.zeros(1))
+    for sign, bounds in zip((-1, 1), crowd.none_and_rate_bounds(np.array([0.5])), strict=True):
+        with mpmath.workdps(30):
+            true = mpmath.exp(-1.5), 1.5 * mpmath.exp(-1.5)
+            beyond = [float((bound[0] / p - 1) * 2**46) for bound, p in zip(bounds, true, strict=True)]
+        assert beyond == pytest.approx([2.5 * sign, 4.5 * sign], abs=0.25)
+    assert canonical.sum_scaled(np.zeros(2), np.zeros(2, dtype=np.int64)).mantissa == 0

@@ -15,7 +15,7 @@ from opendp_topk.sampling.distributions.joint import score_deficits
 from tests.concepts.sentinels import raises_exactly
 from tests.samplers.adversaries import canonical
 
-from ..oracles.discrete import masses
+from ..oracles.discrete import masses, tail, weight
 
 SCALES = [Fraction(1, 7), Fraction(1, 2), Fraction(1), Fraction(10, 3), Fraction(25)]
 
@@ -62,6 +62,10 @@ def test_ends() -> None:
     assert largest_noise(Fraction(0), 3, 0.1, gaussian=True) == 0
     assert largest_noise(Fraction(0), 3, 0.1, gaussian=False) == 0
     assert largest_noise(Fraction(1, 10**400), 1, 0.9, gaussian=False) == 0
+    with mpmath.workdps(20):  # a failure so rare that float64 cannot hold it
+        size = largest_noise(Fraction(1), 1, Fraction(1, 10**400), gaussian=True)
+        allowed = mpmath.mpf(10) ** -400 * mpmath.sqrt(mpmath.pi / 2)
+        assert tail("gaussian", Fraction(1), size) <= allowed < weight("gaussian", Fraction(1), size)
     assert largest_noise(Fraction(10**308), 10, 0.01, gaussian=False) == math.inf
     assert largest_noise(Fraction(10**200), 10, 0.01, gaussian=True) == math.inf
     for scale in (10**306, 2 * 10**307, 10**308):  # twice the bound of the draws overflows at the second

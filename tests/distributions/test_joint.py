@@ -191,5 +191,7 @@ def test_success_without_noise_and_beyond_its_reach(monkeypatch: pytest.MonkeyPa
     with pytest.raises(tk.errors.CapacityError, match="k of at most 10"):
         succeed(list(range(20)), Fraction(1), 11, True, 1, 20)
     monkeypatch.setattr(joint, "_MOST_LEVELS", 20)
+    far = [i / 8 - 1000 for i in range(30)]  # 30 levels in one stage, which is never reached
+    assert succeed([1.0, 0.0, *far], Fraction(1), 1, True, 1, 1)[1] < 1
     with pytest.raises(tk.errors.CapacityError, match="too many levels"):
         succeed(list(range(20)), Fraction(1), 4, True, 1, 20)

@@ -367,6 +367,28 @@ def test_many_winners_are_summed_up_in_pieces(monkeypatch: pytest.MonkeyPatch) -
     assert 2**14 < largest[0] <= 2**15
 
 
+def test_bounds_are_moved_outward_by_the_errors_of_the_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_shot_success, "_late_event_bound", lambda *_: 0.25)
+    for noise, added in ((tk.noise.Gumbel(), 0.25), (tk.noise.Exponential(), 0)):  # the barred one of these has arrived
+        low, high = one_shot_success.success_probability(noise, np.array([3, 2, 5]), Fraction(1), 1, 1, 1, 1, 1)
+        assert high - low == pytest.approx(added, abs=1e-9)
+    monkeypatch.setattr(one_shot_success, "_enclose_probability", lambda *_: (0.5, 0.5))
+    low, high = one_shot_success.success_probability(tk.noise.Gumbel(), np.array([9, 5, 3]), Fraction(1), 2, 1, 2, 2)
+    error = 2 * (6 * 2.0**-50 + 2.0**-48)  # of scores up to 6 apart, and so twice in each of two choices
+    assert [(0.5 - low) / error, (high - 0.5) / error] == pytest.approx([1, 2], rel=0.01)
+
+
+def test_the_end_is_where_the_event_has_been_left_and_the_work_is_bounded() -> None:
+    groups = one_shot_success.group_ranks(np.arange(10**4)[::-1], 1, 1, 1)
+    with np.errstate(divide="ignore"):  # ln 2^50 = 34.7 is between 2^-9 and 2^-8 times the 9,999 others
+        assert one_shot_success._find_end_time(tk.noise.Gumbel(), np.ones(10**4), groups, 1) == 2.0**-8
+    for rows in (1, 10**3):
+        assert 2 * rows <= departures.rounding_count_bound(groups, rows) <= 9 * (rows + 100)
+    ties = [departures.RankGroups(0, *top, 0, *low, 10) for top in ((8, 4), (0, 0)) for low in ((8, 4), (0, 0))]
+    both, *one, none = [group.product_sum_count for group in ties]
+    assert both - none == sum(one) - 2 * none > 100
+
+
 def test_certain_events() -> None:
     for measurement in (lipschitz(tk.noise.Laplace(), 2, 0), lipschitz(tk.noise.Laplace(), 3, 5)):
         assert measurement.success_probability([1, 1, 1]) == tk.audit.Enclosure(1.0, 1.0)

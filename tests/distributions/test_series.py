@@ -5,7 +5,7 @@ Tries proofs/distributions/one_shot_success.tex and proofs/distributions/quadrat
 
 import math
 from fractions import Fraction
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import gmpy2
@@ -15,11 +15,10 @@ import pytest
 
 from opendp_topk.errors import CapacityError
 from opendp_topk.sampling.distributions import one_shot
-from opendp_topk.sampling.distributions import one_shot as series
 from opendp_topk.sampling.distributions.one_shot_accuracy import accuracy
 from opendp_topk.sampling.distributions.quadrature import MOST_PANELS, gauss_legendre_rule, integral_bounds
 from opendp_topk.sampling.noises import Exponential, Gumbel, HalfLogistic, Laplace, Logistic
-from opendp_topk.sampling.noises.noise import Noise
+from opendp_topk.sampling.noises.noise import Factor, Noise
 from tests.concepts.sentinels import raises_exactly
 
 from ..oracles import quadrature
@@ -129,7 +128,7 @@ def test_the_callers_precision_is_neither_used_nor_changed(noise: Noise) -> None
 @every_noise
 def test_laws_that_cost_too_much_are_refused(noise: Noise) -> None:
     raises_exactly(CapacityError, lambda: law(noise, [0, 2000], 1), "closer to each other")
-    raises_exactly(CapacityError, lambda: series.ranking_probability(noise, [Fraction(0)] * 9, 5), "too many steps")
+    raises_exactly(CapacityError, lambda: one_shot.ranking_probability(noise, [Fraction(0)] * 9, 5), "too many steps")
 
 
 @pytest.mark.further
@@ -156,6 +155,14 @@ def test_accuracy_is_the_formula_rounded_up(noise: Noise, sides: int, odds: int)
                 true = sides * number(scale) * mpmath.log(number(odds * n / Fraction(0.05)))
                 assert true <= value
                 assert value - true <= 2 * math.ulp(value)
+
+
+def test_a_factor_multiplies_a_series() -> None:
+    given = [1, 2, 3, 4, 5]
+    for constant, slope, rho, power in product((0, 1, 3), (0, 1, -2), (0, 0.5), (0, 1, 2)):
+        made = Factor(*map(gmpy2.mpfr, (constant, slope, rho)), power).multiply_series(list(map(gmpy2.mpfr, given)))
+        undone = np.convolve([float(one) for one in made], [[1], [1, rho], [1, 2 * rho, rho**2]][power])
+        assert np.array_equal(undone[:5], np.convolve([constant, slope], given)[:5]), (constant, slope, rho, power)
 
 
 # The rule and its error bound, on integrals that are known.
@@ -196,11 +203,12 @@ def test_what_cannot_be_resolved_is_said_to_be_wide_or_refused() -> None:
 
 
 def test_no_round_has_more_panels_than_the_error_allows() -> None:
+    def greatest(low: Any, high: Any, left: Any, right: Any) -> Any:
+        assert np.allclose((low + high, high - low), (left + right, 4 * (right - left)), rtol=1e-6)
+        return np.ones_like(low)
+
     def constant(n: int) -> tuple[float, float]:
-        ends = np.linspace(1, 2, n + 1)
-        return integral_bounds(
-            ends, lambda x, left, right: (x / x, x / x), lambda low, high, left, right: np.ones_like(low)
-        )
+        return integral_bounds(np.linspace(1, 2, n + 1), lambda x, left, right: (x / x, x / x), greatest)
 
     low, high = constant(MOST_PANELS)
     assert 1 - 1e-9 <= low <= 1 <= high <= 1 + 1e-9

@@ -143,18 +143,16 @@ REFUSED: list[Any] = [
     ({"quantile": lambda u, p: (mpfr(0), mpfr("inf"))}, ParameterError, "quantile must return finite numbers"),
     ({"quantile": lambda u, p: (mpfr(p), mpfr(p))}, ParameterError, "enclosures of the same number"),
     ({"quantile": lambda u, p: exponential(1 - u, p)}, ParameterError, "quantile must not decrease"),
+    ({"quantile": lambda u, p: exponential(u - (8 * u == 3) / mpq(99), p)}, ParameterError, "inverse to each other"),
     ({"quantile": faster(1 - mpq(1, 2**50))[0]}, ParameterError, "inverse to each other"),
     ({"quantile": faster(1 + mpq(1, 2**50))[0]}, ParameterError, "inverse to each other"),
+    ({"quantile": lambda u, p: lomax(u if 2**64 * (1 - u) > 1 else 1 - mpq(1, 2**1001), p)}, ParameterError, "2^1000"),
     ({"quantile": faster(mpq(1, 2**1000))[0]}, ParameterError, "between -2^1000 and 2^1000"),
     ({"survival": lambda z, p: float(z)}, ParameterTypeError, "survival must return an enclosure"),
     ({"survival": wide_tail}, ParameterError, "survival must be in (0, 1]"),
     ({"survival": lambda z, p: (mpfr(0), mpfr(0))}, ParameterError, "inverse to each other"),
     ({"survival": lambda z, p: exponential_tail(z - 1, p)}, ParameterError, "inverse to each other"),
-    (
-        {"survival": lambda z, p: tk.noise.Intervals(p).exp(tk.noise.Intervals(p).rational(-z / 2 + 9))},
-        ParameterError,
-        "(0, 1]",
-    ),
+    ({"survival": lambda z, p: (mpfr(1.5),) * 2}, ParameterError, "survival must be in (0, 1]"),
     ({"name": "Gumbel"}, ParameterError, "name must not be empty, or the name of a noise of the library"),
     ({"name": ""}, ParameterError, "name must not be empty"),
     ({"name": 3}, ParameterTypeError, "name must be a string, not int"),
@@ -174,6 +172,29 @@ REFUSED: list[Any] = [
 def test_what_is_refused(options: dict[str, Any], error: type[Exception], required: str) -> None:
     arguments: dict[str, Any] = {"name": "Own", "quantile": exponential, "survival": exponential_tail}
     raises_exactly(error, lambda: tk.noise.CustomNoise(**(arguments | options)), required)
+
+
+@pytest.mark.parametrize(("at", "required"), [(64, "narrower"), (128, "narrower"), (0, "small relative error")])
+def test_enclosures_may_be_as_wide_as_the_checks_ask_and_no_wider(at: int, required: str) -> None:
+    """Of the quantile at one precision, upward or downward; or of the survival function, downward."""
+    exact = tk.noise.Intervals(1000)
+
+    def make(width: mpq) -> Noise:
+        def quantile(u: mpq, precision: int) -> Interval:
+            z = u / (1 - u)
+            pad = width * max(1, z) * (precision == at)
+            lower, upper = (z, z + pad) if at == 64 else (z - pad, z)
+            return exact.rational(lower)[0], exact.rational(upper)[1]
+
+        def survival(z: mpq, _: int) -> Interval:
+            lower, upper = lomax_tail(z, 1000)
+            return exact.rational(mpq(lower) * (1 - width * (at == 0)))[0], upper
+
+        return tk.noise.CustomNoise("Own", quantile=quantile, survival=survival, condition="lipschitz")
+
+    widest, change = mpq(1, 2 ** (at // 2 or 64)), mpq(1, 2**60)
+    assert not make(widest * (1 - change)).is_proven
+    raises_exactly(ParameterError, lambda: make(widest * (1 + change)), required)
 
 
 @pytest.mark.further

@@ -5,7 +5,7 @@ Tries proofs/numerics/intervals.tex and proofs/samplers/gap_rows.tex.
 
 import random
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 
 import gmpy2
 import mpmath
@@ -40,19 +40,13 @@ def _points() -> list[Fraction]:
     return [*halves, *ends, *(1 - end for end in ends), *spread, Fraction(1, 3)]
 
 
-def _mpf(value: gmpy2.mpfr) -> mpmath.mpf:
-    """Exactly: an mpfr is a dyadic rational."""
-    mantissa, exponent = (int(part) for part in value.as_mantissa_exp())
-    return mpmath.ldexp(mpmath.mpf(mantissa), exponent)
-
-
 @every_noise
 @pytest.mark.parametrize("precision", [2, 24, 53, 128, 256, 1024])
 def test_quantile_encloses_the_true_one(noise: Noise, precision: int) -> None:
     with mpmath.workprec(precision + 2200):
         for u in _points():
             lower, upper = noise.quantile(mpq(u.numerator, u.denominator), precision)
-            assert _mpf(lower) <= oracle.QUANTILE[noise.name](u) <= _mpf(upper)
+            assert oracle.dyadic(lower) <= oracle.QUANTILE[noise.name](u) <= oracle.dyadic(upper)
 
 
 @every_noise
@@ -62,8 +56,8 @@ def test_intervals_shrink_to_the_quantile(noise: Noise) -> None:
         true = oracle.QUANTILE[noise.name](u)
         for precision in (64, 128, 256, 512, 1024):
             lower, upper = noise.quantile(mpq(u.numerator, u.denominator), precision)
-            assert 0 <= _mpf(upper) - _mpf(lower) <= mpmath.mpf(2) ** (6 - precision)
-            assert _mpf(lower) <= true <= _mpf(upper)
+            assert 0 <= oracle.dyadic(upper) - oracle.dyadic(lower) <= mpmath.mpf(2) ** (6 - precision)
+            assert oracle.dyadic(lower) <= true <= oracle.dyadic(upper)
 
 
 @every_noise
@@ -109,6 +103,27 @@ def test_class_a_and_lipschitz_conditions_hold_on_a_grid(noise: Noise) -> None:
         slack = mpmath.mpf(10) ** -9
         assert all(b >= a * (1 - slack) - slack for a, b in pairwise(density))
         assert all(b >= a * (1 - slack) for a, b in pairwise(survival))
+
+
+ENDS = sorted({0.0, 0.3, 0.5, 0.8, 1.0, *(abs(left - 2.0**-n) for n in (50, 20, 8, 7, 6, 2) for left in (0, 1))})
+COARSE = {"Gumbel": 2.0**-45}
+
+
+@pytest.mark.quick
+@every_noise
+def test_float_quantiles_bound_those_of_an_interval_and_are_tight_at_a_point(noise: Noise) -> None:
+    below, above = (np.array(ends) for ends in zip(*combinations_with_replacement(ENDS, 2), strict=True))
+    found = noise.quantile_floats((below, above), (1 - above, 1 - below))
+    with mpmath.workdps(60):
+        true = {u: oracle.QUANTILE[noise.name](Fraction(u)) for u in ENDS[1:-1]}
+        true |= dict(zip((0.0, 1.0), map(mpmath.mpf, SUPPORT[noise.name]), strict=True))
+        for u, v, *bounds in zip(*(part.tolist() for part in (below, above, *found)), strict=True):
+            slacks = [0 if z == bound else abs(z - bound) for z, bound in zip((true[u], true[v]), bounds, strict=True)]
+            assert bounds[0] <= true[u] <= true[v] <= bounds[1], (u, v)
+            assert u < v or max(slacks) <= COARSE.get(noise.name, 2.0**-48) * (1 + abs(true[u])), u
+    same = below == above
+    u, v = below[same], 1 - below[same]
+    assert np.array_equal(noise.quantile_floats((u, u), (v, v)), np.array(found)[:, same])
 
 
 # Noise at points of a hundred digits is as near as it says.

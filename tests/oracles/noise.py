@@ -4,7 +4,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from mpmath import exp, log, log1p, mpf, tanh
+from mpmath import exp, ldexp, log, log1p, mpf, tanh
 
 NAMES = ("Gumbel", "Exponential", "HalfLogistic", "Laplace", "Logistic")
 OTHERS = ("AsymmetricLaplace", "Lomax", "Gapped")
@@ -15,6 +15,12 @@ GAP = 6
 def number(value: Fraction | int) -> Any:
     """A rational at the present precision."""
     return mpf(value.numerator) / value.denominator
+
+
+def dyadic(value: Any) -> Any:
+    """An mpfr exactly: it is a dyadic rational."""
+    mantissa, exponent = (int(part) for part in value.as_mantissa_exp())
+    return ldexp(mpf(mantissa), exponent)
 
 
 def _gumbel(u: Fraction) -> Any:

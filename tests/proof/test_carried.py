@@ -1,5 +1,7 @@
 """Privacy is told apart from what else a document states, by following what each proof cites."""
 
+import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,6 +15,8 @@ from opendp_topk.proof import latex, library
 from opendp_topk.proof.status import other_foundations, supporting_documents, supporting_statements
 from tests.concepts.sentinels import raises_exactly
 from tests.pages import reading_list
+
+from .conftest import write
 
 BASE = r"""\begin{document}\precondition\relieson{ground}
 \begin{definition}\label{defined}See \relieson{defining}.\end{definition}
@@ -194,3 +198,32 @@ def test_an_error_is_told_in_the_words_of_the_log_or_by_the_last_ones(ran: Calla
     for log, code in (("text\n! Undefined control sequence.\n", 1), ("LaTeX Warning: There were undefined refs.\n", 0)):
         found = raises_exactly(ProofError, lambda log=log, code=code: ran(lambda n: ("", log, code, "last words")))
         assert str(found).endswith(": " + log.splitlines()[-1])
+
+
+def test_what_latex_is_given_and_what_it_makes(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, str] = {}
+
+    def run(command: list[str], *, cwd: Path, env: dict[str, str], **_: object) -> subprocess.CompletedProcess[str]:
+        search = f".{os.pathsep}{house / 'proofs'}{os.pathsep}"
+        assert all(env[name] == search + os.environ.get(name, "") for name in ("TEXINPUTS", "BIBINPUTS"))
+        if "-jobname=document" in command:
+            given.update({path.name: path.read_text("ascii") for path in cwd.iterdir()})
+            (cwd / "document.pdf").touch()
+        return subprocess.CompletedProcess(command, 0, "")
+
+    rows = r"\coderow{a}{It adds.}{inner/sums}{}{sum}{add} \coderow{b}{So does it.}{inner/sums}{}{sum}{}"
+    head = "\\documentclass[11pt]{article}\n\\usepackage{preamble}\n"
+    write(house / "proofs/inner/sums.tex", head + rows + "\n\\pin{sum}{}")
+    write(house / "proofs/preamble.sty", f"% {house}")  # no other test has loaded it
+    monkeypatch.setattr(shutil, "which", {"pdflatex": "here"}.get)
+    assert "requires bibtex: " in latex.missing_tex_message()
+    monkeypatch.setattr(latex, "missing_tex_message", str)
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1, "no style"))
+    raises_exactly(ProofError, lambda: latex.build_pdf("inner/sums"), "preamble.sty cannot be loaded: no style")
+    monkeypatch.setattr(subprocess, "run", run)
+    assert latex.build_pdf("inner/sums", house / "new") == house / "new/inner-sums.pdf"
+    assert (house / "new/inner-sums.pdf").is_file()
+    assert given["pin-1.py"] == "def add(a, b):\n    return a + b  # (*@\\pintag{add}@*)\n"
+    assert r"\detokenize{inner/sums.py}" in given["pin-1.tex"]
+    places = [line.partition("nolinkurl")[2] for line in given["regions.tex"].splitlines()]
+    assert places == ["{inner/sums.py:6}}", "{inner/sums.py:5-6}}"]

@@ -115,6 +115,7 @@ def test_what_is_reached(sums: Path) -> None:
         ("x: lone", "x: int", set()),
         ("    return rounding.up(x) + LIMIT", "    return (rounding.up(x)\n            + LIMIT)", set()),
         ("UNUSED = 8", "import os", set()),
+        ("from .rounding import up", "from opendp_topk.inner.rounding import up", set()),
         ("LIMIT = 7", "import typing\nLIMIT = 7\nif typing.TYPE_CHECKING:\n    LIMIT = 9", set()),
         (
             "UNUSED = 8",

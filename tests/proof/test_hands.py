@@ -88,6 +88,7 @@ CASES = [
     ("import subprocess\nx = subprocess.run(['true'])\n", ALL),
     ("import ctypes\nx = 1\ndef f():\n    ctypes.memset(1, 2, 3)\n", ALL),
     ("from .sizes import Sizes\nx = Sizes\nx.steps = len\n", ALL),
+    ("try:\n    from .sizes import Sizes\nexcept ImportError:\n    Sizes = 1\nSizes.steps = len\n", ALL),
     ("from .sizes import Sizes\nfor one in (Sizes,):\n    one.steps = len\n", ALL),
     ("import re\nfrom fractions import Fraction\nHALF = Fraction(1, 2)\nx = re.compile('a', re.M)\n", set()),
     ("import functools\n\n@functools.lru_cache(maxsize=3)\ndef f(x: int = min(1, 2)) -> 'eval': ...\n", set()),
@@ -198,8 +199,14 @@ def test_a_renewal_shows_what_changes_another(inner: Path) -> None:
     write(inner / "__init__.py", "from .sizes import Sizes\nSizes.steps = len\n")
     assert repin("inner/sizes") == 1
     assert stale() == set()
-    write(inner / "__init__.py", "from .sizes import Sizes\nSizes.steps = max\n")
+    texts = [f"from .sizes import Sizes\nSizes.steps = {other}\n" for other in ("max", "len")]
+    write(inner / "__init__.py", texts[0])
     assert stale() == {"sizes"}
+    write(inner / "other.py", texts[1])
+    assert repin("inner/sizes") == 1
+    write(inner / "__init__.py", texts[1])
+    write(inner / "other.py", texts[0])
+    assert stale() == set(), "each is in the place of the other"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ def one(source: str) -> ast.stmt:
         ("def f(a):\n    b: int = a\n    return b", "def f(a):\n    b: str = a\n    return b", True),
         ("class A:\n    x: int = 1", "class A:\n    x: ClassVar[int] = 1", False),
         ("class A:\n    'Words.'\n    x = 1", "class A:\n    x = 1", True),
+        ("def f():\n    a = 1\n    class A: b = a", "def f():\n    c = 1\n    class A: b = c", True),
         ("x = 'a' 'b'", "x = 'ab'", True),
         ("x = 'a'", "x = b'a'", False),
         ("x = 1", "x = 1.0", False),

@@ -31,6 +31,8 @@ def rewrite(path: Path, change: Callable[[str], str]) -> None:
 def test_region(house: Path) -> None:
     assert proof.read_region("sum") == REGION
     assert proof.first_region_line("sum") == 5
+    write(house / "opendp_topk/empty.py", "# proof-region: none\n\n# end-proof-region: none\n")
+    assert proof.first_region_line("none") == 2
 
 
 def test_a_region_has_one_place_in_the_package(house: Path) -> None:
@@ -82,8 +84,10 @@ def test_a_source_that_is_gone(house: Path) -> None:
 
 
 def test_a_document_without_pins_is_not_current(house: Path) -> None:
-    write(house / "proofs/inner/sums.tex", "Trust me.\n")
-    assert proof.Proof("inner/sums").status == "stale"
+    tex = house / "proofs/inner/sums.tex"
+    for text in ("Trust me.\n", tex.read_text("utf-8") + "\\pin{sum}{0}\n"):  # or with one of two that is not
+        write(tex, text)
+        assert proof.Proof("inner/sums").status == "stale"
 
 
 def test_missing_document(house: Path) -> None:
@@ -134,10 +138,13 @@ def test_the_first_question_from_many_threads_has_one_answer(house: Path, monkey
     rewrite(house / "opendp_topk/inner/sums.py", lambda text: text + "\n\ndef other():\n    return add\n")
     write(house / "proofs/inner/sums.tex", f"Text.\n\\pin{{sum}}{{{proof.compute_code_hash('inner/sums', 'sum')}}}\n")
     monkeypatch.setattr(modules, "_parse_module", parsed_slowly)
-    assert [Counter(asked_by(16)) for _ in range(50)] == [Counter(current=16)] * 50
+    assert [Counter(asked_by(16, lambda: proof.Proof("inner/sums").status)) for _ in range(50)] == [
+        {"current": 16}
+    ] * 50
+    assert {len(set(map(id, asked_by(16, lambda: modules.find_module("inner.sums"))))) for _ in range(50)} == {1}
 
 
-def asked_by(threads: int) -> list[str]:
+def asked_by(threads: int, question: Callable[[], object]) -> list[object]:
     """What each of so many threads is told that ask at once, of a state that nobody has asked for before."""
     proof.clear_cache()
     gate, told = threading.Barrier(threads), []
@@ -145,7 +152,7 @@ def asked_by(threads: int) -> list[str]:
     def ask() -> None:
         gate.wait()
         try:
-            told.append(proof.Proof("inner/sums").status)
+            told.append(question())
         except Exception as error:
             told.append(type(error).__name__)
 
