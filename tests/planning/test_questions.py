@@ -90,7 +90,7 @@ def test_a_dictionary_loses_nothing(kind: str) -> None:
     asked = ASKED[kind]
     kept = json.loads(json.dumps(asked.to_dict()))
     again = tk.planning.question_from_dict(kept)
-    assert again.to_dict() == kept
+    assert (again.to_dict(), again.unit) == (kept, asked.unit)
     assert again.plan().measurement.map(1) == asked.plan().measurement.map(1)
     unknown = kept | {"kk": 1}
     raises_exactly(ParameterError, lambda: tk.planning.question_from_dict(unknown), "has no option kk")
@@ -248,6 +248,17 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "--step must be > 0, between 2^-500 and 2^22",
     ),
     "of a release": (lambda: ASKED["top-k"].plan().release(ROWS, files="a", pad=1), "--pad and --files cannot be"),
+    "of a file": (lambda: ASKED["top-k"].plan().release(ROWS, separator=";"), "--separator is for tables in files"),
+    "again": (lambda: ASKED["top-k"].plan().release(ROWS, again=True), "--again requires --ledger LEDGER"),
+    "rows": (
+        lambda: tk.planning.Coverage(unit=tk.planning.TableUnit(rows_per_person=3)),
+        "--rows-per-person cannot be used with this question",
+    ),
+    "no order": (lambda: tk.planning.TopK(candidates={"a", "b"}).item_list, "candidates must be a list"),
+    "parts": (
+        lambda: dataclasses.replace(ASKED["top-k"], item="what,where").plan().release(ROWS),
+        "candidates must be strings with one part for each column",
+    ),
 }
 """What is refused, and how the command says it."""
 

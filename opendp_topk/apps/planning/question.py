@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from ...core.candidates import public_items
 from ...core.measurement import Measurement
 from ...errors import ParameterError, SearchError, checks
 from ...errors.checks import plain_number
@@ -772,7 +773,7 @@ class ListedQuestion(ItemQuestion):
         if isinstance(self.candidates, str | Path):
             names = self.item_column_names
             return read_candidates(self.candidates, names if len(names) > 1 else ())
-        return tuple(self.candidates)
+        return public_items(self.candidates, "candidates")
 
     @property
     def read_files(self) -> tuple[str, ...]:
