@@ -128,6 +128,17 @@ def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Pat
             assert altered == fields or is_seen(altered, tmp_path / "altered.json"), (path, value)
 
 
+@pytest.mark.parametrize("kind", ["partitions", "coverage"])
+def test_the_number_of_other_users_keeps_its_accuracy(kind: str, tmp_path: Path) -> None:
+    """Laplace noise of scale 10 / 8 on a tenth of epsilon: 5 is exceeded with a probability below 1 %, and 4 is not."""
+    record = dataclasses.replace(ASKED[kind], other=True, alpha=0.01).plan().release(ROWS).record
+    assert (record.asked.record_options(record)["alpha"], record.other_accuracy.alpha) == (0.01, 0.01)
+    assert record.other_accuracy.within_users == 5
+    fields = record.as_dict()
+    assert not is_seen(fields, tmp_path / "made.json")
+    assert is_seen(edited(fields, ("other_accuracy", "within_users"), 4), tmp_path / "altered.json")
+
+
 def is_seen(fields: dict[str, Any], file: Path) -> bool:
     """Whether a record with these fields is refused, or disagrees with what is computed again."""
     file.write_text(json.dumps(fields), "utf-8")

@@ -468,7 +468,5 @@ def _other_users_row(question: Question) -> list[tuple[str, str]]:
     count = question.other_users_count
     if count is None:
         return []
-    users = count_with_noun(count.count_error_bound(question.exact_alpha), "user")
-    near = f"within {users} of the true number {show.other_cost_text(count, 'more')}"
-    likely = confidence_text(question.exact_alpha)
-    return [("other", f"with probability at least {likely}, the noisy number of users with another item is {near}")]
+    (told,) = count.accuracy_guarantees(question.exact_alpha).values()
+    return [("other", f"{told.words} {show.other_cost_text(count, 'more')}")]

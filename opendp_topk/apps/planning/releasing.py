@@ -190,6 +190,7 @@ def release_table(
                     rows = columns.table_domain.validate(columns.prepare_rows(source.frame))
                     bound = question.bind(plan, source.frame, rows.collect_schema())
                     promises = plan_guarantees(bound)
+                    promises |= {} if others is None else others.accuracy_guarantees(plan.query.alpha)
                     whole = bound if others is None else others.append_count(bound)
                     source.require_readable(rows, columns.column_names, paid=account is not None)
                 with write_file_list(reading.files, source.files) as digest:
