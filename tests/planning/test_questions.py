@@ -265,6 +265,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: tk.planning.Coverage(unit=tk.planning.TableUnit(rows_per_person=3)),
         "--rows-per-person cannot be used with this question",
     ),
+    "types": (lambda: ASKED["top-k"].plan().release("t.csv", types={"n": "text"}), "types must be columns with their"),
+    "no releases": (lambda: tk.planning.Repeated(ASKED["top-k"], 0), "--releases must be an integer >= 1"),
+    "one bound": (lambda: dataclasses.replace(ASKED["quantile"], bounds=9).plan(), "--bounds must be two numbers"),
     "no order": (lambda: tk.planning.TopK(candidates={"a", "b"}).item_list, "candidates must be a list"),
     "parts": (
         lambda: dataclasses.replace(ASKED["top-k"], item="what,where").plan().release(ROWS),

@@ -166,6 +166,8 @@ def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | 
         return
     if files is None:
         raise option_error("--files lists files, but the table is read from standard input: omit it")
+    if not isinstance(path, str | Path):
+        raise option_error("--files must be the name of a file")
     content, place, reason = files.to_json_lines(uuid.uuid4().hex + uuid.uuid4().hex), Path(path), ""
     try:
         write_new_file(place, content)
@@ -174,7 +176,7 @@ def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | 
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a valid file name"
     if reason:
-        raise TableError(named(f"--files {quote_path(path)} cannot be written: {reason}"))
+        raise TableError(named(f"--files {quote_path(str(path))} cannot be written: {reason}"))
     try:
         yield f"sha256:{hashlib.sha256(content).hexdigest()}"
     except BaseException:

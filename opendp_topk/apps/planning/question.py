@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from ...core.candidates import public_items
+from ...core.candidates import is_iterable, public_items
 from ...core.measurement import Measurement
 from ...errors import ParameterError, SearchError, checks
 from ...errors.checks import plain_number
@@ -834,7 +834,8 @@ def parse_grid(bounds: Any, step: Any) -> dict[str, Any]:
     Raises:
         ParameterError: A number is invalid, or no multiple of the step lies within the bounds.
     """
-    ends = bounds.split(",") if isinstance(bounds, str) else [str(one) for one in bounds]
+    listed = bounds.split(",") if isinstance(bounds, str) else bounds
+    ends = [str(one) for one in listed] if is_iterable(listed) else []
     if len(ends) != 2:
         raise option_error("--bounds must be two numbers separated by a comma, such as 0,100")
     lower, upper = (parse_signed(end, named("--bounds")) for end in ends)

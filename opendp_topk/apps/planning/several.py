@@ -350,6 +350,7 @@ class Repeated:
 
     def __post_init__(self) -> None:
         checks.require_instance("question", self.question, OptionGroup, "a question, such as TopK")
+        checks.require_positive_int(named("--releases"), self.releases)
         require_compatible(given_options(self.question) | {"releases": self.releases}, options_of(RepeatOptions))
 
     @classmethod
