@@ -370,7 +370,7 @@ class Question(OptionGroup):
             "users": claim.d_in // values if claim.d_in % values == 0 else claim.d_in,
             "neighbors": claim.neighbors,
             claim.main_symbol: main,
-            "delta": delta,
+            "delta": delta or None,  # no target has the delta 0, which the curve of a large epsilon has
             "alpha": plain_value(record.promises["accuracy"].alpha),
         }
         defaults = {"users": 1, "neighbors": NEIGHBORS[0], "alpha": 0.05}
