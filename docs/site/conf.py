@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib import import_module
@@ -37,6 +38,7 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_execution_in_temp = True
+os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning"  # of names that may change: they show a path of the kernel
 # Nothing is loaded from elsewhere, widgets among it.
 nb_ipywidgets_js: dict[str, Any] = {}
 nb_mime_priority_overrides = [("html", "image/svg+xml", 0)]

@@ -187,17 +187,12 @@ def require_names(value: Any) -> None:
         require_names(list(value.values()))
     elif isinstance(value, functools.partial):
         require_names([value.func, *value.args, *value.keywords.values()])
-    elif callable(value) and not _is_own(value) and not _has_name(value) and _is_code(value):
+    elif callable(value) and not _has_name(value) and _is_code(value):
         raise ParameterTypeError(
             "a pickle of a measurement (including cloudpickle) stores functions by name, and "
             f"{getattr(value, '__qualname__', type(value).__qualname__)} has no importable name: define it "
             "with def at the top level of a module that the other process can import"
         )
-
-
-def _is_own(value: Any) -> bool:
-    """Return True if ``value`` is an object of this library, which defines how it is pickled."""
-    return type(value).__module__.split(".")[0] == ParameterError.__module__.split(".")[0]
 
 
 def _is_code(value: Any) -> bool:

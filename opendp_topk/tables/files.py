@@ -140,7 +140,7 @@ def _split_date_format(date_format: str) -> tuple[str, ...]:
 
 def parse_column_types(text: str | None) -> dict[str, str]:
     """Parse the types of ``--types``, such as ``fee=decimal,day=date``."""
-    pairs = [] if text is None else [one.rpartition("=") for one in next(csv.reader([text]), None) or [""]]
+    pairs = [] if text is None else [one.rpartition("=") for one in next(csv.reader([str(text)]), None) or [""]]
     types = {name.strip(): kind.strip() for name, _, kind in pairs}
     if len(types) < len(pairs) or not all(types) or not all(kind in TYPES for kind in types.values()):
         raise ParameterError(

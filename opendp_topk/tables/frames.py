@@ -116,6 +116,8 @@ def identifier_series(column: Any, name: str) -> pl.Series:
     import polars as pl
 
     dtype = column.dtype
+    if dtype.kind == "f":
+        return _integers_of_floats(np.array(column, dtype=np.float64), name)  # [floats]
     if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow":
         return _from_arrow(column, name)  # [arrow]
     if hasattr(dtype, "categories"):
@@ -123,8 +125,6 @@ def identifier_series(column: Any, name: str) -> pl.Series:
         codes = pl.Series(np.array(column.cat.codes, dtype=np.int64))
         known = codes.to_frame("code").select(pl.when(pl.col("code") >= 0).then(pl.col("code"))).to_series()
         return labels.gather(known).alias(name)  # [category-labels]
-    if dtype.kind == "f":
-        return _integers_of_floats(np.array(column, dtype=np.float64), name)  # [floats]
     return number_series(column, name) if dtype.kind in "iu" else _identifier_strings(column.tolist(), name)
 
 

@@ -125,6 +125,7 @@ def test_every_way_is_paid_to_its_last_week(command: Command, here: Path) -> Non
         (("above-threshold", "--epsilon", 1, "--delta", 1e-6, "--releases", 3, "--max-items", 3), 2),
         (("unknown-domain", *LISTED, *argv("--k 2 --epsilon 2 --delta 1e-4 --releases 2 --minimum-users 9")), 2),
         (("top-k", "--k", 5, *LISTED, "--epsilon", 2, "--delta", 1e-6, "--releases", 12), 3),
+        (("coverage", "--k", 2, *LISTED, *argv("--epsilon 1 --releases 2 --user visitor --item page")), 3),
     ],
 )
 def test_others_are_paid_to_the_last_week(asked: tuple[object, ...], names: int, command: Command, here: Path) -> None:

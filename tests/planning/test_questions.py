@@ -90,7 +90,7 @@ def test_a_dictionary_loses_nothing(kind: str) -> None:
     asked = ASKED[kind]
     kept = json.loads(json.dumps(asked.to_dict()))
     again = tk.planning.question_from_dict(kept)
-    assert again.to_dict() == kept
+    assert (again.to_dict(), again.unit) == (kept, asked.unit)
     assert again.plan().measurement.map(1) == asked.plan().measurement.map(1)
     unknown = kept | {"kk": 1}
     raises_exactly(ParameterError, lambda: tk.planning.question_from_dict(unknown), "has no option kk")
@@ -126,6 +126,17 @@ def test_a_release_from_python_is_recorded_and_verified(kind: str, tmp_path: Pat
         for value in ("top-k", "gap", "x", 2, None):
             altered = {**fields, "question": edited(fields["question"], path, value)}
             assert altered == fields or is_seen(altered, tmp_path / "altered.json"), (path, value)
+
+
+@pytest.mark.parametrize("kind", ["partitions", "coverage"])
+def test_the_number_of_other_users_keeps_its_accuracy(kind: str, tmp_path: Path) -> None:
+    """Laplace noise of scale 10 / 8 on a tenth of epsilon: 6 is exceeded with a probability below 1 %, 5 is not."""
+    record = dataclasses.replace(ASKED[kind], other=True, alpha=0.01).plan().release(ROWS).record
+    assert (record.asked.record_options(record)["alpha"], record.other_accuracy.alpha) == (0.01, 0.01)
+    assert record.other_accuracy.within_users == 6
+    fields = record.as_dict()
+    assert not is_seen(fields, tmp_path / "made.json")
+    assert is_seen(edited(fields, ("other_accuracy", "within_users"), 5), tmp_path / "altered.json")
 
 
 def is_seen(fields: dict[str, Any], file: Path) -> bool:
@@ -180,6 +191,12 @@ def test_records_that_cannot_be_saved_say_why(tmp_path: Path, name: str, error: 
     (tmp_path / "taken.json").touch()
     record = ASKED["top-k"].plan().release(ROWS).record
     raises_exactly(error, lambda: record.save(tmp_path / name), message)
+
+
+def test_a_delta_that_vanishes_is_no_option() -> None:
+    large = dataclasses.replace(ASKED["coverage"], budget=tk.planning.PrivacyBudget(epsilon=1e9, delta=1e-9))
+    record = large.plan().release(ROWS).record
+    assert (record.d_out[1], "delta" in record.asked.record_options(record)) == (0, False)
 
 
 def test_an_option_that_a_release_does_not_have_is_named() -> None:
@@ -248,6 +265,20 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "--step must be > 0, between 2^-500 and 2^22",
     ),
     "of a release": (lambda: ASKED["top-k"].plan().release(ROWS, files="a", pad=1), "--pad and --files cannot be"),
+    "of a file": (lambda: ASKED["top-k"].plan().release(ROWS, separator=";"), "--separator is for tables in files"),
+    "again": (lambda: ASKED["top-k"].plan().release(ROWS, again=True), "--again requires --ledger LEDGER"),
+    "rows": (
+        lambda: tk.planning.Coverage(unit=tk.planning.TableUnit(rows_per_person=3)),
+        "--rows-per-person cannot be used with this question",
+    ),
+    "types": (lambda: ASKED["top-k"].plan().release("t.csv", types={"n": "text"}), "types must be columns with their"),
+    "no releases": (lambda: tk.planning.Repeated(ASKED["top-k"], 0), "--releases must be an integer >= 1"),
+    "one bound": (lambda: dataclasses.replace(ASKED["quantile"], bounds=9).plan(), "--bounds must be two numbers"),
+    "no order": (lambda: tk.planning.TopK(candidates={"a", "b"}).item_list, "candidates must be a list"),
+    "parts": (
+        lambda: dataclasses.replace(ASKED["top-k"], item="what,where").plan().release(ROWS),
+        "candidates must be strings with one part for each column",
+    ),
 }
 """What is refused, and how the command says it."""
 

@@ -317,11 +317,11 @@ def _print_commands(found: Iterable[AccountingOption], repeated: Repeated, optio
     named = given.get("candidates")
     listed = [] if named is None else ["--candidates", str(named)]
     list_of = ["--candidates", "FILE"] if named is not None and str(named).isdecimal() else listed
-    book, user, entry = _BOOK, (unit.user or "user").upper(), 1
+    book, user, entry = _BOOK, unit.user or "USER", 1
     if repeated.left is not None:
         book, user, entry = str(options.ledger), repeated.left.user or user, repeated.left.entries + 1
     columns = ["TABLE", *([] if rows else ["--user", user])]
-    columns += [] if question.numbers else ["--item", str(given.get("item", "item")).upper()]
+    columns += [] if question.numbers else ["--item", str(given.get("item", "ITEM"))]
     asked = option_words(given, given.keys() - _NOT_ASKED)
     protected = option_words(given, {"users", "neighbors"}) + (["--user", user] if rows else [])
     often = f"  # {count_with_noun(repeated.releases, 'time')}"
@@ -468,7 +468,5 @@ def _other_users_row(question: Question) -> list[tuple[str, str]]:
     count = question.other_users_count
     if count is None:
         return []
-    users = count_with_noun(count.count_error_bound(question.exact_alpha), "user")
-    near = f"within {users} of the true number {show.other_cost_text(count, 'more')}"
-    likely = confidence_text(question.exact_alpha)
-    return [("other", f"with probability at least {likely}, the noisy number of users with another item is {near}")]
+    (told,) = count.accuracy_guarantees(question.exact_alpha).values()
+    return [("other", f"{told.words} {show.other_cost_text(count, 'more')}")]

@@ -176,7 +176,7 @@ def cost_text(claim: PrivacyClaim, *, of_rows: bool = False) -> str:
 
 
 def guarantee_rows(promises: Mapping[str, AccuracyGuarantee]) -> list[tuple[str, str]]:
-    names = {"accuracy": "accuracy", "count_accuracy": "counts"}
+    names = {"accuracy": "accuracy", "count_accuracy": "counts", "other_accuracy": "others"}
     return [(names[name], promise.words) for name, promise in promises.items()]
 
 

@@ -193,7 +193,7 @@ def pay_once_check(journal: Journal, label: str, period: str | None) -> Callable
         if paid.numbers:
             raise ParameterError(
                 f"entry {paid.numbers[-1]} has already paid for a release with this label and period: answer "
-                "from its record, choose another label or period, or omit once to pay again"
+                "from its record, choose another label or period, or omit once (add --again) to pay again"
             )
         return {}
 

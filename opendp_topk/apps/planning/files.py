@@ -69,9 +69,13 @@ def match_column_types(items: tuple[Any, ...], columns: Sequence[str], frame: An
     """Convert candidates with several columns to the column types of a polars frame: in integer columns, 07 is 7.
 
     Raises:
+        ParameterError: A candidate has not one part for each column.
         TableError: An entry for an integer column is not an integer, or two candidates are the same item.
     """
-    schema, entries = frame.lazy().collect_schema(), zip(*map(split_item_parts, items), strict=True)
+    parts = [split_item_parts(item) if isinstance(item, str) else [] for item in items]
+    if any(len(own) != len(columns) for own in parts):
+        raise ParameterError("candidates must be strings with one part for each column of the item, such as 'EU,tea'")
+    schema, entries = frame.lazy().collect_schema(), zip(*parts, strict=True)
     found = (
         map(str, _parse_integers(own, name)) if schema[name].is_integer() else own
         for name, own in zip(columns, entries, strict=True)
@@ -162,6 +166,8 @@ def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | 
         return
     if files is None:
         raise option_error("--files lists files, but the table is read from standard input: omit it")
+    if not isinstance(path, str | Path):
+        raise option_error("--files must be the name of a file")
     content, place, reason = files.to_json_lines(uuid.uuid4().hex + uuid.uuid4().hex), Path(path), ""
     try:
         write_new_file(place, content)
@@ -170,7 +176,7 @@ def write_file_list(path: str | None, files: FileList | None) -> Iterator[str | 
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a valid file name"
     if reason:
-        raise TableError(named(f"--files {quote_path(path)} cannot be written: {reason}"))
+        raise TableError(named(f"--files {quote_path(str(path))} cannot be written: {reason}"))
     try:
         yield f"sha256:{hashlib.sha256(content).hexdigest()}"
     except BaseException:

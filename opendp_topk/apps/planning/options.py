@@ -63,7 +63,11 @@ class OptionGroup:
     def __post_init__(self) -> None:
         for one in fields(self):
             if nested := _nested_group(one):
-                checks.require_instance(one.name, getattr(self, one.name), nested, f"a {nested.__name__}")
+                value = checks.require_instance(one.name, getattr(self, one.name), nested, f"a {nested.__name__}")
+                given = given_options(value)
+                for extra in given.keys() - options_of(nested).keys():
+                    raise option_error(f"{option_name(extra)} cannot be used with this question: omit it")
+                object.__setattr__(self, one.name, nested(**given))
         require_compatible(self._given(), options_of(type(self)))
 
     def _given(self) -> dict[str, Any]:

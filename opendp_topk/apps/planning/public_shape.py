@@ -161,7 +161,8 @@ def simulate_coverage(ready: ReleasePlan, table: pl.LazyFrame, releases: int = S
         return found
 
     pairs = select_pairs(question.item_list or ())
-    popular = TopK.build({**given_options(question), "release": "set"})
+    release = "set" if query.task.k < query.task.n_candidates else "ranking"  # the set of all needs no noise
+    popular = TopK.build({**given_options(question), "release": release})
     no_noise = query.task.build_measurement(query.unit, query.budget.measure, 0.0)
 
     def release_often(asked: Any, plan: Plan[Any, Any], times: int) -> NDArray[np.float64]:

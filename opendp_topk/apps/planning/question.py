@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from ...core.candidates import is_iterable, public_items
 from ...core.measurement import Measurement
 from ...errors import ParameterError, SearchError, checks
 from ...errors.checks import plain_number
@@ -369,7 +370,7 @@ class Question(OptionGroup):
             "users": claim.d_in // values if claim.d_in % values == 0 else claim.d_in,
             "neighbors": claim.neighbors,
             claim.main_symbol: main,
-            "delta": delta,
+            "delta": delta or None,  # no target has the delta 0, which the curve of a large epsilon has
             "alpha": plain_value(record.promises["accuracy"].alpha),
         }
         defaults = {"users": 1, "neighbors": NEIGHBORS[0], "alpha": 0.05}
@@ -772,7 +773,7 @@ class ListedQuestion(ItemQuestion):
         if isinstance(self.candidates, str | Path):
             names = self.item_column_names
             return read_candidates(self.candidates, names if len(names) > 1 else ())
-        return tuple(self.candidates)
+        return public_items(self.candidates, "candidates")
 
     @property
     def read_files(self) -> tuple[str, ...]:
@@ -833,7 +834,8 @@ def parse_grid(bounds: Any, step: Any) -> dict[str, Any]:
     Raises:
         ParameterError: A number is invalid, or no multiple of the step lies within the bounds.
     """
-    ends = bounds.split(",") if isinstance(bounds, str) else [str(one) for one in bounds]
+    listed = bounds.split(",") if isinstance(bounds, str) else bounds
+    ends = [str(one) for one in listed] if is_iterable(listed) else []
     if len(ends) != 2:
         raise option_error("--bounds must be two numbers separated by a comma, such as 0,100")
     lower, upper = (parse_signed(end, named("--bounds")) for end in ends)

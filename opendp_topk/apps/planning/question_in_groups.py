@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ...core.candidates import public_items
 from ...errors import ParameterError, SpaceError, checks
 from .files import items_as_integers, read_candidates
 from .groups import KEPT_GROUPS, GroupedTask
@@ -65,7 +66,7 @@ class InGroups(Question):
         if listed_number(self.groups) is not None:
             return None
         named = isinstance(self.groups, str | Path)
-        return read_candidates(self.groups, what="groups") if named else tuple(self.groups)
+        return read_candidates(self.groups, what="groups") if named else public_items(self.groups, "groups")
 
     @property
     def n_candidates(self) -> int | None:

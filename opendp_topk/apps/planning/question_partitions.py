@@ -42,8 +42,10 @@ class Partitions(AllItemsQuestion):
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
-        """Return the options without ``alpha``: that of the accuracy guarantee is always 1/2."""
-        return {name: value for name, value in super().record_options(record).items() if name != "alpha"}
+        """Return the options with ``alpha`` of the count of other users: that of the items is always 1/2."""
+        found, count = super().record_options(record), record.other_accuracy
+        alpha = {} if count is None or count.alpha == cls.alpha else {"alpha": count.alpha}
+        return {name: value for name, value in found.items() if name != "alpha"} | alpha
 
     @classmethod
     def choice_noise(cls, record: ReleaseRecord) -> str:

@@ -50,7 +50,7 @@ class Quantile(Question):
 
     @cached_property
     def columns(self) -> NumericColumns:
-        if self.quantile is None or self.column is None or self.bounds is None:
+        if self.quantile in (None, [], ()) or self.column is None or self.bounds is None:
             raise option_error(
                 "give --quantile P, --column and --bounds LOWER,UPPER, within which numbers are released"
             )

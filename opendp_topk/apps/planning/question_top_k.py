@@ -122,7 +122,7 @@ def with_mechanism(name: str, task: TopKTask, *, few: bool = False) -> TopKTask:
         ParameterError: No mechanism has this name, or it cannot give this release; the message names what to change.
     """
     rows = {row.name: row for row in all_mechanisms()}
-    if name not in rows:
+    if name not in list(rows):
         raise option_error(f"--mechanism must be one of {', '.join(rows)}")
     row, asked = rows[name], (task.k, task.n_candidates, task.release, task.counted, few)
     obstacle = row.release_obstacle(*asked)

@@ -45,7 +45,7 @@ from ..ledger.files import write_report
 from ..ledger.journal import utc_timestamp
 from ..ledger.logs import resolve_path
 from ..ledger.report import plural_noun
-from .plan import AccuracyGuarantee, Plan, T_co, U_co
+from .plan import AccuracyGuarantee, Plan, T_co, U_co, confidence_text, finite_bound
 from .questions import record_question
 from .record_fields import (
     Amount,
@@ -66,7 +66,7 @@ from .record_fields import (
     Text,
     Whole,
 )
-from .units import ROW, Budget, UserUnit, describe_neighbors, split_item_parts
+from .units import ROW, Budget, UserUnit, count_with_noun, describe_neighbors, split_item_parts
 
 # A record contains everything public about a release: items, plan and privacy claim. It has no exact count or score.
 
@@ -196,6 +196,7 @@ class ReleaseRecord(OnlyFields):
             in rows for several quantiles. Null if there is no single scale.
         accuracy: Accuracy guarantee of the items.
         count_accuracy: Accuracy guarantee of the counts.
+        other_accuracy: Accuracy guarantee of the number of users with an item that was not released.
         ledger: Entry that paid; null if none did.
         proof: Proof of the cost.
         where: Condition on the rows of the table.
@@ -232,6 +233,7 @@ class ReleaseRecord(OnlyFields):
     scale: Amount | None
     accuracy: AccuracyGuarantee
     count_accuracy: AccuracyGuarantee | None = None
+    other_accuracy: AccuracyGuarantee | None = None
     ledger: Annotated[Mapping[str, Any], Rule(PaymentFields)] | None
     proof: Annotated[Mapping[str, Any], Rule(ProofFields)]
     where: Text | None = None
@@ -294,8 +296,8 @@ class ReleaseRecord(OnlyFields):
     @property
     def promises(self) -> dict[str, AccuracyGuarantee]:
         """Accuracy guarantees by name."""
-        counts = {} if self.count_accuracy is None else {"count_accuracy": self.count_accuracy}
-        return {"accuracy": self.accuracy, **counts}
+        more = {"count_accuracy": self.count_accuracy, "other_accuracy": self.other_accuracy}
+        return {"accuracy": self.accuracy, **{name: one for name, one in more.items() if one is not None}}
 
     @property
     def digest(self) -> str:
@@ -486,7 +488,7 @@ def _document_summary(proof: Proof) -> dict[str, Any]:
 
 # The noisy number of users who have an item that was not released, for a tenth of the budget.
 
-_SHARE = Fraction(1, 10)  # share of the budget: one count needs little, and the items need most of it
+SHARE = Fraction(1, 10)  # share of the budget: one count needs little, and the items need most of it
 
 
 @dataclass(frozen=True)
@@ -498,7 +500,7 @@ class OtherUsersCount:
 
     @property
     def count_loss(self) -> float:
-        return round_down(to_fraction(self.whole.d_out) * _SHARE)
+        return round_down(to_fraction(self.whole.d_out) * SHARE)
 
     @property
     def release_budget(self) -> Budget:
@@ -529,9 +531,12 @@ class OtherUsersCount:
     def released_with_count(self, both: Any) -> ReleasedItems:
         return replace(ReleasedItems.from_output(both[0]), other=int(both[1][0]))
 
-    def count_error_bound(self, alpha: Fraction) -> float:
-        """Return the error bound of the count in users, which is valid with probability at least 1 - alpha."""
-        return largest_noise(to_fraction(self.scale), 1, alpha, gaussian=not is_pure(self.whole.measure))
+    def accuracy_guarantees(self, alpha: Fraction) -> dict[str, AccuracyGuarantee]:
+        """Return the accuracy guarantee of the count by its name in a record."""
+        users = largest_noise(to_fraction(self.scale), 1, alpha, gaussian=not is_pure(self.whole.measure))
+        words = f"with probability at least {confidence_text(alpha)}, the noisy number of users with another item is"
+        near = f"{words} within {count_with_noun(users, 'user')} of the true number"
+        return {"other_accuracy": AccuracyGuarantee(near, finite_bound(users), float(alpha))}
 
     def _count_measurement(self, domain: FrameDomain, items: Any, scale: float) -> Measurement:
         pure = is_pure(self.whole.measure)

@@ -20,7 +20,7 @@ from ..ledger.journal import utc_timestamp
 from ..ledger.planned import require_readable_data
 from ..ledger.stated import OWN, release_metadata, validate_metadata
 from .files import write_file_list
-from .options import NO_OPTION, OptionGroup, named, option_error
+from .options import NO_OPTION, OptionGroup, given_options, named, option_error
 from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
 from .release_record import OtherUsersCount, ReleasedItems, ReleaseRecord, engine_fields, list_digest, parameters_of
@@ -81,7 +81,8 @@ class PaymentOptions(OptionGroup):
             unless --again is given.
         period (TEXT, rare): Period of the data, as one line of text.
         purpose (TEXT, rare): Purpose of the release, as one line of text.
-        again (rare): Pay again for a --label and --period. Even if the --ledger has already paid for them.
+        again (rare, needs ledger): Pay again for a --label and --period. Even if the --ledger has already paid for
+            them.
         from_record (RECORD, rare, needs ledger, excludes files): Return the answer in this record, at no cost. Of a
             release that the --ledger has paid for and that answers the same question (measurement, candidates, unit and
             label). Nothing is drawn or paid, and the table is not read.
@@ -153,6 +154,9 @@ def release_table(
     """
     require_release_options(options, question)
     reading, payment, columns = options.reading, options.payment, plan.query.unit.columns
+    by_name = isinstance(table, str | Path)
+    for name in [] if by_name else given_options(reading).keys() - {"where", "pad"}:
+        raise option_error(f"--{name.replace('_', '-')} is for tables in files, and this one is a frame: omit it")
     words = {
         "label": payment.label,
         "at_most": question.unit.stated_bound,
@@ -186,10 +190,10 @@ def release_table(
                     rows = columns.table_domain.validate(columns.prepare_rows(source.frame))
                     bound = question.bind(plan, source.frame, rows.collect_schema())
                     promises = plan_guarantees(bound)
+                    promises |= {} if others is None else others.accuracy_guarantees(plan.query.alpha)
                     whole = bound if others is None else others.append_count(bound)
                     source.require_readable(rows, columns.column_names, paid=account is not None)
                 with write_file_list(reading.files, source.files) as digest:
-                    by_name = isinstance(table, str | Path)
                     provenance: dict[str, Any] = {
                         "engine": engine.engine_fields() if by_name else engine_fields(table),
                         "where": reading.where,

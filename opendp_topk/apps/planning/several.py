@@ -281,7 +281,8 @@ class ReleaseSchedule:
         """
         task: Any = self.question.task()
         unit, delta = self.question.privacy_unit, self.question.task_budget.delta
-        measurement = task.build_measurement(unit.map_only_scores(task.n_candidates), PrivacyProfile(), self.scale)
+        scored: Any = unit.map_only_scores(task.n_candidates) if isinstance(task, TopKTask) else unit  # coverage
+        measurement = task.build_measurement(scored, PrivacyProfile(), self.scale)
         one = Fraction(format_rounded_up(measurement.map(unit.d_in).epsilon(delta)))
         query = Query(task, unit, Budget(PrivacyProfile(), (one, delta)), alpha=self.question.exact_alpha)
         return Plan(query, measurement)
@@ -308,7 +309,7 @@ class ReleaseSchedule:
             if 0 < made.scale < math.inf and made.as_dict() == dict(found) and made.single_release_plan():
                 return made
         raise option_error(
-            "the file of --plan must be a plan written by `opendp-topk plan top-k --releases N --out FILE`"
+            "the file of --plan must be a plan written by `opendp-topk plan QUESTION --releases N --out FILE`"
         )
 
 
@@ -349,6 +350,7 @@ class Repeated:
 
     def __post_init__(self) -> None:
         checks.require_instance("question", self.question, OptionGroup, "a question, such as TopK")
+        checks.require_positive_int(named("--releases"), self.releases)
         require_compatible(given_options(self.question) | {"releases": self.releases}, options_of(RepeatOptions))
 
     @classmethod

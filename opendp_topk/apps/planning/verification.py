@@ -13,6 +13,7 @@ from ...core.measurement import Measurement
 from ...core.version import version
 from ...errors import LedgerError, ParameterError, TableError, TopKError, checks
 from ...numerics.arithmetic import to_fraction
+from ...spaces.measures import without_delta
 from ...spaces.metrics import UserDistance
 from ...transformations.quantile_scores import multiples
 from ..ledger import Entry, Ledger
@@ -24,6 +25,8 @@ from ..ledger.stated import release_metadata
 from .plan import AccuracyGuarantee, Plan, plan_guarantees
 from .quantile import NumericColumns
 from .release_record import (
+    SHARE,
+    OtherUsersCount,
     PrivacyClaim,
     ReleasedItems,
     ReleaseRecord,
@@ -38,7 +41,7 @@ from .release_record import (
     quantiles_of,
     record_digest,
 )
-from .units import Columns, UserUnit, serialize_grid_number
+from .units import Budget, Columns, UserUnit, recover_fraction, serialize_grid_number
 
 # The measurement of a release, rebuilt from its record.
 
@@ -58,7 +61,7 @@ def rebuild_plan(record: ReleaseRecord) -> tuple[Plan[Any, UserUnit], dict[str, 
             whole = _with_other_count(plan, record.mechanism.get("then"))
             known = {name: plain_value(value) for name, value in parameters_of(whole).items() if name != "scale"}
             if canonical_json(known) == wanted:
-                return replace(plan, measurement=whole), plan_guarantees(plan)
+                return replace(plan, measurement=whole), plan_guarantees(plan) | _other_guarantees(plan, record)
     except (TopKError, KeyError, TypeError, ValueError, ArithmeticError):
         pass
     return None
@@ -76,6 +79,16 @@ def _with_other_count(plan: Plan[Any, UserUnit], loss: Any) -> Measurement:
         return plan.measurement
     d_out = tuple(loss) if isinstance(loss, list) else loss
     return make_followed_by(plan.measurement, follow=_refuse_release, d_in=plan.query.unit.d_in, d_out=d_out)
+
+
+def _other_guarantees(plan: Plan[Any, UserUnit], record: ReleaseRecord) -> dict[str, AccuracyGuarantee]:
+    """Return the accuracy guarantee of the count of other users, if the record has one, by its name."""
+    loss, told = record.mechanism.get("then"), record.other_accuracy
+    if loss is None or told is None:
+        return {}
+    spent = to_fraction(loss[0] if isinstance(loss, list) else loss)
+    count = OtherUsersCount(Budget(without_delta(plan.query.budget.measure), spent / SHARE), plan.query.unit)
+    return count.accuracy_guarantees(recover_fraction(told.alpha))
 
 
 def _refuse_release(released: Any) -> NoReturn:
