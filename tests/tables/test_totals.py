@@ -162,7 +162,7 @@ LIMITS: dict[str, tuple[int, str, Callable[[int], Any], Any, list[int]]] = {
     ),
     "users of one item": (
         *(2**30, "grouping.Baskets._sum_weights", lambda n: columns(item=[3], count=[n * 2**28], users=[n])),
-        *(SPACE >> tk.then_weighted_partition_selection(STRICT, max_items=1, scale=9.0, delta=1e-9), [3]),
+        *(SPACE >> tk.then_weighted_partition_selection(STRICT, max_items=1, scale=9.0, delta=1e-9, rounds=1), [3]),
     ),
     "rows, added": (
         *(2**32, "keyed._count_rows", int, VALUED >> tk.then_sum_by_item(candidates=[3], bounds=(0, 5)), [7]),
