@@ -178,6 +178,15 @@ def test_reserve_and_settle(command: Command, file: Path) -> None:
     assert [(one["label"], one["state"], one["cost"]) for one in entries] == [("a survey", "failed", 0.1)]
 
 
+def test_what_a_ledger_accepts_is_shown(command: Command, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = command("ledger", "accept", file, "overlay").out
+    assert said == "The ledger accepts overlay now, as its records show.\n"
+    monkeypatch.setattr(tk.ledger.Ledger, "accepted", ("overlay", "server 7/16/2", "tmpfs"))
+    shown = command("ledger", file)
+    assert shown.field("server") == "7/16/2"
+    assert shown.field("file system") == "overlay, tmpfs: accepted, without guarantees"
+
+
 @pytest.mark.further
 def test_a_planned_week_has_its_own_label(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

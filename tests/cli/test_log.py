@@ -1,5 +1,6 @@
 """Progress on a terminal, ``--log json``, and the same steps for users of Python: names and public numbers only."""
 
+import itertools
 import json
 import logging
 import os
@@ -112,6 +113,63 @@ def test_progress_needs_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         far("counting")
         far.report_parts(1, 2)
     assert capsys.readouterr() == ("", "")
+
+
+def test_progress_says_what_is_done_now(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(show, "_PATIENCE", -1)
+    as_on_a_terminal(monkeypatch, columns=60)
+    with show.show_progress("[b]releasing") as far:
+        far("part 1")
+        far.progress.refresh()
+        with log_step("counting"):
+            far.progress.refresh()
+        far.report_parts(1, 2)
+        far.stop()
+    show.print_note("[b]done")
+    seen = capsys.readouterr().err
+    said = [words.strip() for words in re.findall(r"\[b\][^━╸]*", CODES.sub("", seen))]
+    assert [words for words, _ in itertools.groupby(said)] == [
+        *("[b]releasing", "[b]releasing: part 1", "[b]releasing: counting", "[b]releasing", "[b]done")
+    ]
+    assert "╸" in seen, "half of the bar"
+    assert seen.endswith("\x1b[1A\x1b[2K\x1b[2m[b]done\x1b[0m\n"), "the bar is erased"
+
+
+ROWS = """
+status  stale
+file    /a/path/that/no/line/breaks.json
+words   [b]1[/b] :smile: two
+        3.5 four five six
+made    once
+no.   state
+──────────────────────────────
+  1   current
+ 10   [b]7[/b] a b c d e f g h
+      i j k l m n o p q r s t
+"""
+
+
+def test_rows_and_tables_are_to_be_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the state of a proof has a colour, only words are wrapped, and nothing in a text is markup."""
+    as_on_a_terminal(monkeypatch, columns=30)
+    words = ("words", "[b]1[/b] :smile: two 3.5 four five six"), ("made", show.status_text("once", "open"))
+    pairs = ("status", show.status_text("stale")), ("file", "/a/path/that/no/line/breaks.json"), *words
+    show.print_rows(iter(pairs))
+    lines = ("1", show.status_text("current")), ("10", "[b]7[/b] a b c d e f g h i j k l m n o p q r s t")
+    show.print_table(("no.", "state"), iter(lines), right=range(1))
+    seen = capsys.readouterr().out
+    lines = CODES.sub("", seen.replace("\n", "\v")).split("\v")
+    assert [line if at < 5 else line.rstrip() for at, line in enumerate(lines)] == ROWS.split("\n")[1:]
+    expected = {"stale": "1;31", "once": "34", "current": "32"}
+    expected |= dict.fromkeys(("status", "file", "words", "made", "no", "state"), "1")
+    assert {word: code for code, word in re.findall(r"\x1b\[([1-9][\d;]*)m *(\w+)", seen)} == expected
+
+
+def as_on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """What is printed has colours, as in a terminal of this width."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": str(columns)}.items():
+        monkeypatch.setenv(name, value)
 
 
 def _events(err: str) -> list[dict[str, Any]]:

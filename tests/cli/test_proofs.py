@@ -60,6 +60,8 @@ def test_one_document(command: Command, name: str) -> None:
         state = "current" if pin.is_current else "stale"
         assert f"{pin.digest} ({state}) region {pin.region} of {pin.source_file}" in result.field("pins")
     assert f"last reading {last_reading('core/chaining')}" in result.flat
+    checks = " ".join(f"{one} ({one.status})" for one in proof.machine_checks("core/chaining"))
+    assert (result.field("checked by machine"), checks > "") == (checks, True)
     assert result.code == (0 if result.field("status") == "current" else 1)
 
 
@@ -80,7 +82,8 @@ def test_a_note_that_leads_to_stale_proofs_fails(command: Command, staged: Path)
     (staged / "core" / "chaining.tex").write_text(DOCUMENT % "0123456789abcdef")
     (staged / "note.tex").write_text(r"\coderow{one}{a claim}{core/chaining}{calls}{range_distance}{}")
     result = command("proofs", "note")
-    assert (result.code, "core/chaining#calls stale spaces/metrics.py:" in result.flat) == (1, True)
+    said = "core/chaining#calls stale spaces/metrics.py:" in result.flat
+    assert (result.code, said, result.err) == (1, True, "")
     assert "Start with: opendp-topk proofs note" in command("proofs").flat
 
 
@@ -111,6 +114,7 @@ def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> Non
     assert (result.code, result.field("status")) == (1, "stale")
     assert "0123456789abcdef (stale) region range_distance of spaces/metrics.py" in result.field("pins")
     assert "0123456789abcdef (missing) region nothing" in result.field("pins")
+    assert result.field("checked by machine") == "none of its statements"
     listed = command("proofs")
     assert listed.code == 1
     assert "core/chaining stale" in listed.flat

@@ -46,6 +46,7 @@ RECORD: dict[str, Any] = {
     "engine": {"name": "polars", "version": "1"},
     "library": {"name": "opendp_topk", "version": "1"},
 }
+DIGEST = "sha256:" + "0" * 64
 SHOWN = RECORD | {
     "items": ["a", "b", "c"],
     "k": 3,
@@ -213,6 +214,28 @@ def test_bars_show_counts_and_their_uncertainty(command: Command, tmp_path: Path
     page = page_of(command, tmp_path, SHOWN | {"counts": [-5, -20, -60]})
     marks = [one.attributes["style"] for one in page if one.attributes.get("class") == "range"]
     assert marks == ["left: 0.00%; right: 5.00%", "left: 0.00%; right: 20.00%", "left: 0.00%; right: 60.00%"]
+
+
+def test_each_part_of_the_page_has_its_style(command: Command, tmp_path: Path) -> None:
+    """The classes of three pages in order are all that the style sheet has."""
+    states, end = ("current", "stale", "missing", "unproven"), ["stake", "ask", "small"]
+    documents = [{"document": "core/user", "status": one, "digest": DIGEST, "claim": "1" * 16} for one in states]
+    proof, of_pairs = {"status": "stale", "documents": documents}, RECORD["mechanism"] | {"item": "i,j"}
+    pages = [
+        (SHOWN, ["soft", *["rank", "item", "number", "track", "bar", "range"] * 3, "soft", *end, "current"]),
+        (
+            RECORD | {"items": [["a", "b,c"]], "gaps": [7.5], "mechanism": of_pairs, "proof": proof},
+            ["soft", "soft", "rank", "item", "lead", *end, "stale", *states],
+        ),
+        (RECORD | {"items": [], "release": "set"}, ["soft", "stake", *end, "current"]),
+    ]
+    for record, classes in pages:
+        page = page_of(command, tmp_path, record)
+        marked = [(one.attributes["class"], one.text) for one in page if "class" in one.attributes]
+        assert [name for name, _ in marked] == classes
+        assert [text[:11] for name, text in marked if name == "stake"][-1] == "An attacker"
+    style = page.all("style")[0].text
+    assert set(re.findall(r"\.([a-z]+)", style)) == {name for _, classes in pages for name in classes}
 
 
 def test_items_are_escaped(command: Command, tmp_path: Path) -> None:
