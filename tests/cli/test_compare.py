@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.cli.plan import format_probability
+from opendp_topk.apps.cli.plan import _format_user_bound, format_probability
 from opendp_topk.apps.planning.catalogue import all_mechanisms, capable_mechanisms
 from opendp_topk.apps.planning.plan import WORDS
 
@@ -175,6 +175,11 @@ def test_the_probability_of_the_exact_release_is_that_of_each_plan(
 )
 def test_probabilities_are_never_rounded_to_certainty(lower: float, upper: float, shown: str) -> None:
     assert format_probability(tk.audit.Enclosure(lower, upper)) == shown
+
+
+def test_bounds_below_a_billion_are_written_out() -> None:
+    shown = list(map(_format_user_bound, (None, 0, 10**9 - 1, 10**9, 10**9 + 1)))
+    assert shown == ["-", "0", "999999999", "1e+09", "1.00001e+09"]
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from opendp_topk.apps.cli import app, show
 from opendp_topk.apps.cli.output import RecordDestination
 from opendp_topk.apps.planning.questions import WRAPPED, question_kinds
 
-from .command import COMMAND, record_of, spawn
+from .command import COMMAND, Result, record_of, spawn
 from .conftest import Command, Library
 
 SECRET = "zyxwvut-sentinel"
@@ -68,13 +68,25 @@ def test_no_error_shows_data(command: Command, library: Library) -> None:
             assert SECRET not in (library.folder / "top.json").read_text(encoding="utf-8")
 
 
-def test_unexpected_errors_show_their_type(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError(f"{SECRET}: 918273645"), "internal error (ValueError); the details are omitted, as they may"),
+        (OSError(28, "No space left", "top.json"), "opendp-topk: No space left: top.json\n"),
+        (OSError(5, "I/O error"), "opendp-topk: I/O error: input or output\n"),
+        (OSError(SECRET), "opendp-topk: OSError: input or output\n"),
+    ],
+)
+def test_unexpected_errors_show_their_type(
+    command: Command, library: Library, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
     def broken(*_: Any) -> Any:
-        raise ValueError(f"{SECRET}: 918273645")
+        raise error
 
     monkeypatch.setattr("opendp_topk.apps.planning.releasing.write_file_list", broken)
-    command(*library.release(*EXACT)).complains(1, "internal error (ValueError)", "details are omitted")
-    assert SECRET not in command(*library.release(*EXACT)).err
+    failed = command(*library.release(*EXACT))
+    failed.complains(1, said)
+    assert SECRET not in failed.err
 
 
 @pytest.mark.parametrize(
@@ -140,6 +152,21 @@ def test_a_missing_package_within_this_process(command: Command, monkeypatch: py
     monkeypatch.delitem(sys.modules, "opendp_topk.apps.cli.app", raising=False)
     monkeypatch.setitem(sys.modules, "typer", None)
     command("--version").complains(1, 'the command requires typer: pip install "opendp_topk[cli]"')
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (OSError(28, "No space left"), 1)])
+def test_what_ends_the_command_before_it_is_loaded(
+    command: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
+) -> None:
+    """The exit code is that of a command that has begun, even if standard error cannot be written either."""
+
+    def ended(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(app, "run_command_line", ended)
+    monkeypatch.setattr(sys.stderr, "write", ended)
+    monkeypatch.setattr(sys.stdout, "fileno", ended)
+    assert command("--version") == Result(code, "", "")
 
 
 def test_a_broken_install_is_not_taken_for_a_missing_extra(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

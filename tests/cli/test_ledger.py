@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -171,6 +172,8 @@ def test_reserve_and_settle(command: Command, file: Path) -> None:
     made = command("ledger", "reserve", file, "--amount", "0.1", "--label", "a survey", "--json")
     assert json.loads(made.out) == {"entry": 1}
     command("ledger", "reserve", file, "--amount", "2", "--label", "too much").complains(1, "is left")
+    row = command("ledger", file, "--history").out.splitlines()[-1]
+    assert re.fullmatch(r"  1    0\.1   20[-\dT:+]+   reserved   a survey *", row)
     assert command("ledger", "settle", file, 1, "--failed").code == 0
     command("ledger", "settle", file, 1).complains(2, "already failed")
     command("ledger", "settle", file, 2).complains(2, "number")

@@ -16,6 +16,7 @@ import opendp_topk as tk
 from opendp_topk.apps.cli import show
 from opendp_topk.apps.planning.steps import log_step, watch_steps
 
+from .command import spawn
 from .conftest import LOANS, Command, Library
 from .test_errors import EXACT, MESSAGE
 
@@ -214,12 +215,21 @@ def test_the_log_of_a_release_has_its_steps_and_no_data(command: Command, librar
 def test_a_plan_and_an_error_are_logged(command: Command, library: Library) -> None:
     plan = "plan", "top-k", "--k", 3, "--candidates", 9, "--epsilon", 1
     assert _steps(_events(command(*plan, "--log", "json").err)) == ["start planning", "end planning"]
+    tried = command(*plan, "--like", "zipf:1:99", "--log", "json").err
+    assert _steps(_events(tried))[2:] == ["start computing", "end computing"]
     result = command(*library.release("--epsilon", -1, "--log", "json"))
     assert result.code == 2
     last = _events(result.err)[-1]
     assert (last["event"], last["code"]) == ("error", 2)
     assert "epsilon" in last["message"]
     assert command(*plan, "--log", "text").code == 2
+
+
+@pytest.mark.slow
+def test_verbose_commands_say_when_each_step_begins() -> None:
+    said = spawn("-v", "plan", "top-k", "--k", 3, "--candidates", 9, "--epsilon", 1).err.splitlines()
+    steps = [re.sub(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} opendp_topk\.[\w.]+: ", "", line) for line in said]
+    assert steps == ["planning starts", "planning ends"]
 
 
 def test_python_has_the_steps_in_its_log(library: Library, caplog: pytest.LogCaptureFixture) -> None:

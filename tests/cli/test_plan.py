@@ -227,6 +227,15 @@ def test_the_plan_says_what_a_contribution_bound_does_to_the_scale(
     assert said == f"{start} {word} --max-items 1 leaves out nothing and gives {one} instead of {whole}"
 
 
+def test_several_releases_are_a_table_a_legend_and_commands(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    result = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1, "--releases", 3)
+    parts = result.out.split("\n\n")
+    starts = "3 times: ", "way  ", "pure  ", "# pure: ", "# zCDP: ", "# (epsilon, delta): "
+    assert [part.startswith(start) for start, part in zip(starts, parts, strict=True)] == [True] * 6
+    assert {len(line.rstrip()) for line in parts[1].splitlines()} == {len(parts[1].partition("\n")[0])}
+
+
 @pytest.mark.quick
 @pytest.mark.parametrize(
     "options",

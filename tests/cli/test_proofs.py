@@ -84,6 +84,7 @@ def test_a_note_that_leads_to_stale_proofs_fails(command: Command, staged: Path)
     result = command("proofs", "note")
     said = "core/chaining#calls stale spaces/metrics.py:" in result.flat
     assert (result.code, said, result.err) == (1, True, "")
+    assert "\n\nIt covers no code itself, and refers to these statements and lines:\n\nstatement " in result.out
     assert "Start with: opendp-topk proofs note" in command("proofs").flat
 
 

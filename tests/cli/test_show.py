@@ -260,6 +260,7 @@ def test_the_terminal_shows_the_same_words(command: Command, tmp_path: Path) -> 
     record = SHOWN
     result: Result = command("show", saved(tmp_path, record))
     assert result.field("accuracy") == record["accuracy"]["words"]
+    assert result.field("released") == "2026-01-02 03:04:05 UTC"
     assert result.field("count accuracy") == record["count_accuracy"]["words"]
     assert "which of two sets of rows one particular group of 2 people has in the table" in result.field("at stake")
     for users, said in ((1, "one particular user is in the table;"), (2, "is in the table, completely or not at all;")):
