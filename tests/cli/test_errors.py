@@ -185,14 +185,6 @@ def test_a_table_without_polars(command: Command, library: Library, monkeypatch:
 def test_help_and_version() -> None:
     assert spawn("--version").out.split()[0] == "opendp-topk"
     assert spawn("--version").code == 0
-    pages = {name: spawn(*name.split(), "--help") for name in ("plan top-k", "release quantile", "proofs", "demo")}
-    top = spawn("--help")
-    for name, page in pages.items():
-        assert (page.code, page.err) == (0, "")
-        assert f"opendp-topk {name} [OPTIONS]" in page.out
-        assert f"\n  {name.split()[0]} " in top.out
-        assert "\x1b" not in page.out
-    assert "opendp-topk plan top-k --k 10 --candidates 5000 --epsilon 1\n" in pages["plan top-k"].out
     bare = spawn()
     assert bare.code in (0, 2)  # typer changed its mind
     assert "Usage: opendp-topk" in bare.out + bare.err
@@ -290,43 +282,6 @@ def test_ctrl_c_while_mechanisms_are_compared(command: Command, monkeypatch: pyt
     monkeypatch.setattr("opendp_topk.apps.cli.plan.rank_mechanisms", pressed)
     result = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1, "--compare")
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)
-
-
-COLOUR = "\x1b[3"
-CURSOR = "\x1b[?25l"
-
-
-def _on_a_terminal(stream: str, arguments: tuple[object, ...], **environment: str) -> str:
-    """What the command writes to ``stream`` where that is a terminal and the other stream is none."""
-    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
-    ours, theirs = pty.openpty()
-    plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
-    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
-    running = subprocess.Popen(
-        [*COMMAND, *map(str, arguments)], env={**plain, "TERM": "xterm-256color", **environment}, **streams
-    )
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            read = os.read(ours, 4096)
-        except OSError:  # what Linux says when the other end is closed
-            read = b""
-        if not read:
-            break
-        seen += read
-    os.close(ours)
-    assert running.wait(timeout=60) == 0
-    return seen.decode("utf-8")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="this system has no pseudo-terminals")
-def test_colours_and_progress_are_for_terminals(library: Library) -> None:
-    listed = "proofs", "core/user"
-    assert COLOUR in _on_a_terminal("stdout", listed)
-    assert COLOUR not in _on_a_terminal("stdout", listed, NO_COLOR="1")
-    assert CURSOR in _on_a_terminal("stderr", library.release(*EXACT, "--out", "-"))
 
 
 def test_a_long_table_is_written_like_any(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

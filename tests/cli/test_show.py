@@ -263,6 +263,8 @@ def test_the_terminal_shows_the_same_words(command: Command, tmp_path: Path) -> 
     assert result.field("released") == "2026-01-02 03:04:05 UTC"
     assert result.field("count accuracy") == record["count_accuracy"]["words"]
     assert "which of two sets of rows one particular group of 2 people has in the table" in result.field("at stake")
+    pair = saved(tmp_path, record | {"measure": "PrivacyProfile", "symbol": "(epsilon, delta)", "d_out": [0.5, 1e-7]})
+    assert command("show", pair).field("cost") == "epsilon = 0.5, delta = 1e-07"
     for users, said in ((1, "one particular user is in the table;"), (2, "is in the table, completely or not at all;")):
         assert said in command("show", saved(tmp_path, RECORD | {"d_in": users})).field("at stake")
     for item, count in zip(record["items"], record["counts"], strict=True):
