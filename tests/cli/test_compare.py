@@ -4,12 +4,14 @@ import math
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.cli.plan import _format_user_bound, format_probability
 from opendp_topk.apps.planning.catalogue import all_mechanisms, capable_mechanisms
+from opendp_topk.apps.planning.comparison import SIZE, Comparison
 from opendp_topk.apps.planning.plan import WORDS
 
 from .command import Result, argv, spawn
@@ -96,8 +98,11 @@ def test_the_plots_are_written(command: Command, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra plot)")
     file = tmp_path / "both.png"
     asked = "plan", "top-k", "--k", 1, "--candidates", 50, "--epsilon", 0.5, "--compare"
-    assert command(*asked, "--plot", file).code == 0
+    with mock.patch.object(Comparison, "plot", autospec=True, side_effect=Comparison.plot) as plot:
+        assert command(*asked, "--plot", file).code == 0
     assert file.read_bytes().startswith(b"\x89PNG")
+    figure = plot.call_args.args[1]
+    assert (tuple(figure.get_size_inches()), figure.get_constrained_layout()) == (SIZE, True)
 
 
 @pytest.mark.slow

@@ -124,14 +124,9 @@ def test_a_ledger_keeps_its_budget_and_its_unit(command: Command, file: Path) ->
     create = ("ledger", "create", file, "--dataset")
     for other in (("--epsilon", 2), ("--epsilon", 3), ("--rho", 2), ("--epsilon", 2, "--users", 5)):
         command(*create, "loans", *other).complains(1, "name is already in use")
-    command(*create, "loans", "--rho", 2, "--epsilon", 2).complains(2, "one budget")
     shown = command("ledger", file)
     assert (shown.field("budget"), shown.field("left")) == ("2", "2.0")
     command("ledger", file.with_name("none")).complains(1, "no ledger of that name")
-    command("ledger", "create", file.with_name("new"), "--dataset", "loans", "--epsilon", "x").complains(
-        2, "--epsilon must"
-    )
-    assert not file.with_name("new").exists()
 
 
 @pytest.mark.further
@@ -202,7 +197,6 @@ def test_a_planned_week_has_its_own_label(command: Command, tmp_path: Path, monk
     command(*pay, "W01,w01").complains(2, "must differ")
     all_three = "give --plan, --ledger and --planned ENTRY"
     command("release", "planned", "loans.csv", "--plan", "plan.json", "--planned", 1).complains(2, all_three)
-    command(*pay[:3], "--amount", 1, "--labels", "W01").complains(2, "--labels requires --plan FILE")
     assert command(*pay, "2024-W01,2024-W02").code == 0
     with tk.ledger.Ledger("weeks.ledger") as ledger:
         assert ledger.planned(1).left() == ("2024-W01", "2024-W02")

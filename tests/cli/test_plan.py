@@ -3,6 +3,7 @@
 import math
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -229,13 +230,21 @@ def test_the_plan_says_what_a_contribution_bound_does_to_the_scale(
     assert said == f"{start} {word} --max-items 1 leaves out nothing and gives {one} instead of {whole}"
 
 
-def test_several_releases_are_a_table_a_legend_and_commands(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_releases_are_a_table_a_legend_and_commands(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    result = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1, "--releases", 3)
+    monkeypatch.chdir(tmp_path)
+    asked = "plan", "top-k", "--k", 2, "--candidates", 9, "--releases", 3
+    result = command(*asked, "--epsilon", 1)
     parts = result.out.split("\n\n")
     starts = "3 times: ", "way  ", "pure  ", "# pure: ", "# zCDP: ", "# (epsilon, delta): "
     assert [part.startswith(start) for start, part in zip(starts, parts, strict=True)] == [True] * 6
     assert {len(line.rstrip()) for line in parts[1].splitlines()} == {len(parts[1].partition("\n")[0])}
+    assert command("ledger", "create", "b", "--dataset", "d", "--epsilon", 3, "--user", "reader").code == 0
+    last = command(*asked, "--ledger", "b").out.splitlines()[-1]
+    words = "release top-k TABLE --user reader --item ITEM --candidates FILE --k 2 --epsilon 1 --ledger b  # 3 times"
+    assert last == f"opendp-topk {words}"
 
 
 @pytest.mark.quick

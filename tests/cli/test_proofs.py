@@ -138,9 +138,6 @@ def test_a_current_proof_succeeds_and_a_missing_one_fails(command: Command, stag
 def test_bad_questions(command: Command) -> None:
     for name in ("nonsense", "../README", "make_nothing", ""):
         command("proofs", name).complains(2, "one of the constructors or documents that opendp-topk proofs lists")
-    command("proofs", "--pdf").complains(2, "NAME must be one of the constructors or documents")
-    command("proofs", "--out", "x").complains(2, "--out requires --pdf")
-    command("proofs", "core/chaining", "--out", "x").complains(2, "requires --pdf")
 
 
 @pytest.mark.slow

@@ -252,7 +252,6 @@ def test_the_page_lies_beside_the_record_and_replaces_nothing(command: Command, 
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     again = command("show", file, "--html")
     assert (again.code, again.out) == (1, "")
-    command("show", file, "--to", "x.html").complains(2, "requires --html")
     command("show", file, "--html", "--to", "x.txt").complains(2, ".html")
 
 
@@ -331,7 +330,9 @@ def test_an_officer_is_told_in_words_and_what_is_left(command: Command, library:
     assert [plural_noun(one) for one in ("borrower", "family", "boss", "person", "day")] == [
         "borrowers", "families", "bosses", "people", "days"
     ]  # fmt: skip
+    assert "unknown without the ledger" in command("show", record, "--html", "--to", "-").out
     alone = page_of(command, library.folder, SHOWN)
+    assert "without the ledger" not in alone.text + text
     assert alone.text.count("not stated") == 1 + len(LINES)
     assert "2 people (each a user), whose rows are replaced by others" in alone.text
     bound = {"person": "borrower", "column": "reader", "at_most": 2}
