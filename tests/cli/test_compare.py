@@ -192,10 +192,7 @@ def test_bounds_below_a_billion_are_written_out() -> None:
 def test_a_probability_that_is_not_known_is_a_dash(
     command: Command, proxy: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unknown(*_: Any) -> Any:
-        raise error("no")
-
-    monkeypatch.setattr(tk.Measurement, "success_probability", unknown)
+    monkeypatch.setattr(tk.Measurement, "success_probability", mock.Mock(side_effect=error("no")))
     asked = "plan", "top-k", "--k", 2, "--candidates", 6, "--rho", 1, "--like", proxy
     compared = command(*asked, "--compare")
     assert {shown for *_, shown in _rows(compared).values()} == {"-"}

@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -80,10 +81,7 @@ def test_no_error_shows_data(command: Command, library: Library) -> None:
 def test_unexpected_errors_show_their_type(
     command: Command, library: Library, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
-    def broken(*_: Any) -> Any:
-        raise error
-
-    monkeypatch.setattr("opendp_topk.apps.planning.releasing.write_file_list", broken)
+    monkeypatch.setattr("opendp_topk.apps.planning.releasing.write_file_list", mock.Mock(side_effect=error))
     failed = command(*library.release(*EXACT))
     failed.complains(1, said)
     assert SECRET not in failed.err
@@ -159,13 +157,8 @@ def test_what_ends_the_command_before_it_is_loaded(
     command: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
 ) -> None:
     """The exit code is that of a command that has begun, even if standard error cannot be written either."""
-
-    def ended(*_: Any) -> Any:
-        raise error
-
-    monkeypatch.setattr(app, "run_command_line", ended)
-    monkeypatch.setattr(sys.stderr, "write", ended)
-    monkeypatch.setattr(sys.stdout, "fileno", ended)
+    for place, name in ((app, "run_command_line"), (sys.stderr, "write"), (sys.stdout, "fileno")):
+        monkeypatch.setattr(place, name, mock.Mock(side_effect=error))
     assert command("--version") == Result(code, "", "")
 
 
@@ -199,6 +192,7 @@ def test_the_installed_script_is_the_same_command() -> None:
     assert done.stdout == spawn("--version").out
 
 
+INTERRUPTED = mock.Mock(side_effect=KeyboardInterrupt)
 MESSAGE = "opendp-topk: interrupted: nothing was released and nothing was written\n"
 
 
@@ -235,10 +229,7 @@ def _interrupted(running: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 def test_ctrl_c_before_the_draw(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: Any) -> Any:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("opendp_topk.apps.planning.releasing.write_file_list", interrupted)
+    monkeypatch.setattr("opendp_topk.apps.planning.releasing.write_file_list", INTERRUPTED)
     before = set(os.listdir(library.folder))
     result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)
@@ -266,20 +257,14 @@ def test_ctrl_c_after_the_draw_waits(command: Command, library: Library, monkeyp
 
 @pytest.mark.further
 def test_ctrl_c_in_print_does_not_deny_it(command: Command, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    def pressed(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("opendp_topk.apps.cli.release.show_release", pressed)
+    monkeypatch.setattr("opendp_topk.apps.cli.release.show_release", INTERRUPTED)
     result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
     result.complains(130, "interrupted while the release was printed: it was drawn, and its cost is spent")
     assert record_of((library.folder / "top.json").read_text(encoding="utf-8"))["items"][0] == "Emma"
 
 
 def test_ctrl_c_while_mechanisms_are_compared(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    def pressed(*_: Any) -> Any:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("opendp_topk.apps.cli.plan.rank_mechanisms", pressed)
+    monkeypatch.setattr("opendp_topk.apps.cli.plan.rank_mechanisms", INTERRUPTED)
     result = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1, "--compare")
     assert (result.code, result.out, result.err) == (130, "", MESSAGE)
 

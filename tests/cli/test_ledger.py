@@ -6,7 +6,8 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
+from unittest import mock
 
 import pytest
 
@@ -60,9 +61,7 @@ def test_ten_releases_of_a_tenth_fit_in_one(command: Command, library: Library, 
 def test_an_error_after_the_debit_says_that_the_budget_was_spent(
     command: Command, library: Library, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def changed(_: Any) -> None:
-        raise tk.errors.TableError("the files of the table were changed")
-
+    changed = mock.Mock(side_effect=tk.errors.TableError("the files of the table were changed"))
     monkeypatch.setattr(engines.SourceTable, "require_unchanged", changed)
     failed = command(*library.release("--epsilon", 0.5, "--ledger", file))
     failed.complains(1, "the budget was spent: the ledger keeps the debit of entry 1")
