@@ -72,7 +72,7 @@ class QuestionCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         whole = ctx.meta.get("opendp_topk.help_all", False)
-        named = {one.name: one for one in self.get_params(ctx)}
+        named: dict[Any, Any] = {one.name: one for one in self.get_params(ctx)}
         for panel in PANELS:
             declared = [(name, one) for name, one in self.declared.items() if one.panel == panel]
             rows = [
