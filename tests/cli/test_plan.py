@@ -241,6 +241,8 @@ def test_several_releases_are_a_table_a_legend_and_commands(
     starts = "3 times: ", "way  ", "pure  ", "# pure: ", "# zCDP: ", "# (epsilon, delta): "
     assert [part.startswith(start) for start, part in zip(starts, parts, strict=True)] == [True] * 6
     assert {len(line.rstrip()) for line in parts[1].splitlines()} == {len(parts[1].partition("\n")[0])}
+    assert parts[2].splitlines()[-1].startswith("least noise       (epsilon, delta): scale ")
+    assert parts[3].splitlines()[1] == "opendp-topk ledger create budget.ledger --dataset NAME --epsilon 1"
     assert command("ledger", "create", "b", "--dataset", "d", "--epsilon", 3, "--user", "reader").code == 0
     last = command(*asked, "--ledger", "b").out.splitlines()[-1]
     words = "release top-k TABLE --user reader --item ITEM --candidates FILE --k 2 --epsilon 1 --ledger b  # 3 times"

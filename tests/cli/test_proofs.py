@@ -1,6 +1,7 @@
 """``proofs``: every public constructor with its document and state, and the exit code that a program reads."""
 
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -148,6 +149,15 @@ def test_without_tex_it_says_what_to_install(command: Command, tmp_path: Path, m
     assert result.err.count("\n") == 1
     assert "texlive-latex-extra" in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pdf_is_built_here_or_in_the_folder_of_out(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = mock.Mock(return_value=Path("x.pdf"))
+    monkeypatch.setattr("opendp_topk.apps.cli.proofs.build_pdf", built)
+    for name in ("core/user", "note"):
+        for out in ((), ("--out", "new")):
+            assert command("proofs", name, "--pdf", *out).field("built") == "x.pdf"
+            assert built.call_args == mock.call(name, Path("new" if out else "."))
 
 
 @pytest.mark.tex
