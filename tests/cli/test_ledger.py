@@ -6,7 +6,6 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
 from unittest import mock
 
 import pytest
@@ -245,10 +244,7 @@ def stopping(cost: float) -> tk.Measurement:
 
 
 NO_WORDS = {"label": "", "at_most": None, "shared": False}
-
-
-def never(released: object, entry: object) -> NoReturn:
-    raise AssertionError("nothing was released")
+NEVER = mock.Mock(side_effect=AssertionError("nothing was released"))
 
 
 def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,12 +254,11 @@ def test_ctrl_c_after_the_debit_says_so(file: Path, monkeypatch: pytest.MonkeyPa
     query = Query(TopKTask(1, 9, "ranking", ONE_SHOT), UserUnit(), PrivacyBudget(epsilon=0.5).main)
     plan = Plan(query, stopping(0.5))
     with tk.ledger.Ledger(file) as account, pytest.raises(Interrupted, match="the budget stays spent"):
-        draw_and_record(plan, rows, account, NO_WORDS, never)
+        draw_and_record(plan, rows, account, NO_WORDS, NEVER)
     with tk.ledger.Ledger(file) as account:
-        monkeypatch.setattr(account._journal, "debit", stopping(0.5).function)
-        monkeypatch.setattr(account._journal, "debit", lambda *_: stopping(0.5).function(None))
+        monkeypatch.setattr(account._journal, "debit", mock.Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            draw_and_record(plan, rows, account, NO_WORDS, never)
+            draw_and_record(plan, rows, account, NO_WORDS, NEVER)
         assert account.spent() == 0.5
 
 

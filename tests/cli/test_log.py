@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 from typing import Any
+from unittest import mock
 
 import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.cli import show
+from opendp_topk.apps.cli.log import log_as_json, write_event
 from opendp_topk.apps.planning.steps import log_step, watch_steps
 
 from .command import COMMAND, spawn
@@ -258,15 +260,14 @@ def test_python_has_the_steps_in_its_log(library: Library, caplog: pytest.LogCap
     assert found[4:] == ["recording starts", "recording ends"]
 
 
-def test_an_error_of_a_receiver_stops_nothing() -> None:
-    def broken(event: str, **_: Any) -> None:
-        told.append(event)
-        raise OSError
-
-    told: list[str] = []
+def test_an_error_of_a_receiver_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = mock.Mock(side_effect=OSError)
     logger = logging.getLogger("opendp_topk.apps.planning.steps")
     before = logger.level, list(logger.filters)
     with watch_steps(broken), log_step("reading"), log_step("counting", hidden=True):
         pass
-    assert told == ["start", "end"]
+    assert [one.args for one in broken.call_args_list] == [("start",), ("end",)]
+    monkeypatch.setattr(sys.stderr, "write", broken)
+    with log_as_json():
+        assert write_event("note", message="of a full disk")
     assert (logger.level, logger.filters) == before

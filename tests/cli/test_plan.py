@@ -127,6 +127,8 @@ def test_the_plan_names_mechanism_noise_measure_and_proofs(command: Command) -> 
     )
     assert "independent Gumbel noise" in concentrated.field("mechanism")
     assert "for 3 users replaced (ZeroConcentratedDivergence: zero-" in concentrated.field("cost")
+    rows = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1, "--rows-per-person", 3)
+    assert rows.field("cost").startswith("epsilon = 1.0 for 3 rows added or removed (")
     pair = command("plan", "top-k", "--k", 1, "--candidates", 9, "--epsilon", 0.5, "--delta", 1e-6).field("cost")
     assert pair.startswith("epsilon = 0.5 at delta = 1e-06 for 1 user added or removed (PrivacyProfile: (epsilon, ")
     for document in ("transformations/count_by_item", "measurements/report_noisy_top_k", "core/chaining"):

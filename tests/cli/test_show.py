@@ -216,6 +216,9 @@ def test_bars_show_counts_and_their_uncertainty(command: Command, tmp_path: Path
     assert marks == ["left: 0.00%; right: 5.00%", "left: 0.00%; right: 20.00%", "left: 0.00%; right: 60.00%"]
 
 
+ELEMENTS = "html head meta title style body main section h1 h2 p ol ul li span small code dl div dt dd"
+
+
 def test_each_part_of_the_page_has_its_style(command: Command, tmp_path: Path) -> None:
     """The classes of three pages in order are all that the style sheet has."""
     states, end = ("current", "stale", "missing", "unproven"), ["stake", "ask", "small"]
@@ -234,6 +237,7 @@ def test_each_part_of_the_page_has_its_style(command: Command, tmp_path: Path) -
         marked = [(one.attributes["class"], one.text) for one in page if "class" in one.attributes]
         assert [name for name, _ in marked] == classes
         assert [text[:11] for name, text in marked if name == "stake"][-1] == "An attacker"
+        assert {one.name for one in page} <= {"", *ELEMENTS.split()}, "names of elements"
     style = page.all("style")[0].text
     assert set(re.findall(r"\.([a-z]+)", style)) == {name for _, classes in pages for name in classes}
 
