@@ -54,11 +54,13 @@ def test_a_report_is_summed_up(command: Command, monkeypatch: pytest.MonkeyPatch
         return SimpleNamespace(claims=claims, refuted=refuted, verified_text="all", pdfs=["b"], unbuilt=unbuilt)
 
     monkeypatch.setattr("opendp_topk.apps.cli.audit.write_report", written)
+    monkeypatch.setattr("opendp_topk.apps.cli.audit.missing_tex_message", lambda: "install it")
     for state, unbuilt, refuted in (("current", [], 0), ("stale", [], 0), ("current", ["a"], 0), ("current", [], 1)):
         claims = f"claims    2, of which {state == 'stale':d} stale or missing"
         rows = f"report    new/index.html\n{claims}\nverified  all\nPDFs      1; {len(unbuilt)} did not build\n"
         bad = state == "stale" or unbuilt or refuted
         assert command("audit", "--html", "new") == Result(1 if bad else 0, rows, "")
+    assert "the proofs as LaTeX only: install it." in " ".join(command("audit", "--html", "new", "--pdf").err.split())
     as_on_a_terminal(monkeypatch, columns=80)
     assert re.search(r"maps .*1/2", CODES.sub("", command("audit", "--html", "new").err))
 
