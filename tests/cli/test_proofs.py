@@ -151,6 +151,7 @@ def test_without_tex_it_says_what_to_install(command: Command, tmp_path: Path, m
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.further
 def test_a_pdf_is_built_here_or_in_the_folder_of_out(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     built = mock.Mock(return_value=Path("x.pdf"))
     monkeypatch.setattr("opendp_topk.apps.cli.proofs.build_pdf", built)
