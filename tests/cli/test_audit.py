@@ -1,20 +1,28 @@
 """``opendp-topk audit``: the registry and the sign-offs on the command line."""
 
 import json
+import re
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import opendp_topk as tk
+from opendp_topk import proof
 from opendp_topk.apps.audit import shipped
 
+from .command import Result
 from .conftest import Command
+from .test_log import CODES, as_on_a_terminal
 
 
 @pytest.mark.slow
-def test_the_list_holds_every_claim(command: Command) -> None:
+def test_the_list_holds_every_claim(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof.Proof, "status", "current")
     result = command("audit")
     assert result.code == 0
     for name in tk.__all__:
@@ -25,7 +33,8 @@ def test_the_list_holds_every_claim(command: Command) -> None:
 
 
 @pytest.mark.slow
-def test_a_proof_is_signed_once_and_shown(command: Command, tmp_path: Path) -> None:
+def test_a_proof_is_signed_once_and_shown(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof.Proof, "status", "current")
     file = tmp_path / "signoffs.toml"
     arguments = "audit", "accept", "make_report_noisy_top_k", "--by", "R. E. Viewer", "--file", file
     signed = command(*arguments)
@@ -37,6 +46,24 @@ def test_a_proof_is_signed_once_and_shown(command: Command, tmp_path: Path) -> N
     assert "R. E. Viewer" in row
     assert listed.out.count("nobody") > 5
     command(*arguments).complains(2, "has already signed")
+
+
+def test_a_report_is_summed_up(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def written(_: str, progress: Callable[[str, int, int], None], **options: Any) -> SimpleNamespace:
+        progress("maps", 1, 2)
+        claims = [SimpleNamespace(status=one) for one in ("current", state)]
+        return SimpleNamespace(claims=claims, refuted=refuted, verified_text="all", pdfs=["b"], unbuilt=unbuilt)
+
+    monkeypatch.setattr("opendp_topk.apps.cli.audit.write_report", written)
+    monkeypatch.setattr("opendp_topk.apps.cli.audit.missing_tex_message", lambda: "install it")
+    for state, unbuilt, refuted in (("current", [], 0), ("stale", [], 0), ("current", ["a"], 0), ("current", [], 1)):
+        claims = f"claims    2, of which {state == 'stale':d} stale or missing"
+        rows = f"report    new/index.html\n{claims}\nverified  all\nPDFs      1; {len(unbuilt)} did not build\n"
+        bad = state == "stale" or unbuilt or refuted
+        assert command("audit", "--html", "new") == Result(1 if bad else 0, rows, "")
+    assert "the proofs as LaTeX only: install it." in " ".join(command("audit", "--html", "new", "--pdf").err.split())
+    as_on_a_terminal(monkeypatch, columns=80)
+    assert re.search(r"maps .*1/2", CODES.sub("", command("audit", "--html", "new").err))
 
 
 @pytest.mark.slow

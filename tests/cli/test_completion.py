@@ -22,6 +22,7 @@ SHELL = "_OPENDP_TOPK_COMPLETE"
         ("release quantile t.csv --q", {"--quantile"}, {"--user"}),
         ("release top-k t.csv --engine ", {"polars", "duckdb", "spark"}, set[str]()),
         ("plan top-k --keep r", {"random", "rows"}, {"order"}),
+        ("plan top-k --candidates ", set[str](), {"FILE", "N"}),
         ("plan nothing --", {"--help"}, {"--user"}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

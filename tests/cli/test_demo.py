@@ -95,6 +95,7 @@ def test_the_demo_plans_releases_and_explains(command: Command, monkeypatch: pyt
     assert float(result.field("scale").split()[0]) == 5.0
     assert "by a factor of at most e^1 = 2.72" in result.flat
     shown_before = result.out.split("3. The release")[0]
+    assert "top-k TABLE.parquet --user COLUMN --item COLUMN \\ --candidates LIST.txt --k 10" in result.flat
     public = {"1", "2", "5", "5.0", "1.0", str(len(stdlib.public_modules()))}
     assert numbers(shown_before.split("accuracy")[0]) <= public
     users = {module for module, _ in rows}

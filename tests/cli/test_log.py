@@ -1,5 +1,6 @@
 """Progress on a terminal, ``--log json``, and the same steps for users of Python: names and public numbers only."""
 
+import itertools
 import json
 import logging
 import os
@@ -8,13 +9,16 @@ import signal
 import subprocess
 import sys
 from typing import Any
+from unittest import mock
 
 import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.cli import show
+from opendp_topk.apps.cli.log import log_as_json, write_event
 from opendp_topk.apps.planning.steps import log_step, watch_steps
 
+from .command import COMMAND, spawn
 from .conftest import LOANS, Command, Library
 from .test_errors import EXACT, MESSAGE
 
@@ -40,18 +44,17 @@ one()
 
 
 class Terminal:
-    """A program whose standard error is a terminal."""
+    """A program one of whose streams is a terminal."""
 
-    def __init__(self, patience: float, seconds: float) -> None:
+    def __init__(self, *words: object, stream: str = "stderr", **environment: str) -> None:
         pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
         self.ours, theirs = pty.openpty()
         plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
         self.running = subprocess.Popen(
-            [sys.executable, "-c", _SCRIPT.format(patience=patience, seconds=seconds)],
-            env={**plain, "TERM": "xterm-256color", "COLUMNS": "80"},
-            stdout=subprocess.DEVNULL,
-            stderr=theirs,
+            list(map(str, words)),
+            env={**plain, "TERM": "xterm-256color", "COLUMNS": "80", **environment},
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs},
         )
         os.close(theirs)
         self.seen = ""
@@ -81,17 +84,22 @@ class Terminal:
         return CODES.sub("", after)
 
 
+def waiting(patience: float, seconds: float) -> Terminal:
+    """A command that takes so many seconds, and shows its progress after so many."""
+    return Terminal(sys.executable, "-c", _SCRIPT.format(patience=patience, seconds=seconds))
+
+
 terminals = pytest.mark.skipif(sys.platform == "win32", reason="this system has no pseudo-terminals")
 
 
 @pytest.mark.slow
 @terminals
 def test_progress_is_shown_after_a_while_and_then_erased() -> None:
-    late = Terminal(patience=0.1, seconds=1)
+    late = waiting(patience=0.1, seconds=1)
     assert late.close() == 0
     assert "releasing: counting" in late.seen
     assert late.text_after_progress() == "done"
-    soon = Terminal(patience=60, seconds=1)
+    soon = waiting(patience=60, seconds=1)
     assert soon.close() == 0
     assert CODES.sub("", soon.seen) == "done"
 
@@ -99,11 +107,21 @@ def test_progress_is_shown_after_a_while_and_then_erased() -> None:
 @pytest.mark.slow
 @terminals
 def test_ctrl_c_leaves_the_terminal_in_order() -> None:
-    interrupted = Terminal(patience=0.1, seconds=60)
+    interrupted = waiting(patience=0.1, seconds=60)
     interrupted.read(until="releasing: counting")
     interrupted.running.send_signal(signal.SIGINT)
     assert interrupted.close() == 130
     assert interrupted.text_after_progress() == MESSAGE.strip()
+
+
+@pytest.mark.slow
+@terminals
+def test_colours_and_progress_are_for_terminals(library: Library) -> None:
+    listed, asked = (*COMMAND, "proofs", "core/user"), (*COMMAND, *library.release(*EXACT, "--out", "-"))
+    shown = (Terminal(*listed, stream="stdout", **plain) for plain in ({}, {"NO_COLOR": "1"}))
+    assert [(one.close(), "\x1b[3" in one.seen) for one in shown] == [(0, True), (0, False)]
+    progress = Terminal(*asked)
+    assert (progress.close(), "\x1b[?25l" in progress.seen) == (0, True)
 
 
 def test_progress_needs_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,6 +130,63 @@ def test_progress_needs_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         far("counting")
         far.report_parts(1, 2)
     assert capsys.readouterr() == ("", "")
+
+
+def test_progress_says_what_is_done_now(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(show, "_PATIENCE", -1)
+    as_on_a_terminal(monkeypatch, columns=60)
+    with show.show_progress("[b]releasing") as far:
+        far("part 1")
+        far.progress.refresh()
+        with log_step("counting"):
+            far.progress.refresh()
+        far.report_parts(1, 2)
+        far.stop()
+    show.print_note("[b]done")
+    seen = capsys.readouterr().err
+    said = [words.strip() for words in re.findall(r"\[b\][^━╸]*", CODES.sub("", seen))]
+    assert [words for words, _ in itertools.groupby(said)] == [
+        *("[b]releasing", "[b]releasing: part 1", "[b]releasing: counting", "[b]releasing", "[b]done")
+    ]
+    assert "╸" in seen, "half of the bar"
+    assert seen.endswith("\x1b[1A\x1b[2K\x1b[2m[b]done\x1b[0m\n"), "the bar is erased"
+
+
+ROWS = """
+status  stale
+file    /a/path/that/no/line/breaks.json
+words   [b]1[/b] :smile: two
+        3.5 four five six
+made    once
+no.   state
+──────────────────────────────
+  1   current
+ 10   [b]7[/b] a b c d e f g h
+      i j k l m n o p q r s t
+"""
+
+
+def test_rows_and_tables_are_to_be_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the state of a proof has a colour, only words are wrapped, and nothing in a text is markup."""
+    as_on_a_terminal(monkeypatch, columns=30)
+    states = [show.status_text(word, tone) for word, tone in (("stale", ""), ("once", "open"), ("current", ""))]
+    words = "/a/path/that/no/line/breaks.json", "[b]1[/b] :smile: two 3.5 four five six"
+    show.print_rows(zip(("status", "file", "words", "made"), (states[0], *words, states[1]), strict=True))
+    rows = ("1", states[2]), ("10", "[b]7[/b] a b c d e f g h i j k l m n o p q r s t")
+    show.print_table(("no.", "state"), iter(rows), right=range(1))
+    seen = capsys.readouterr().out
+    lines = CODES.sub("", seen.replace("\n", "\v")).split("\v")
+    assert [line if at < 5 else line.rstrip() for at, line in enumerate(lines)] == ROWS.split("\n")[1:]
+    expected = {"stale": "1;31", "once": "34", "current": "32"}
+    expected |= dict.fromkeys(("status", "file", "words", "made", "no", "state"), "1")
+    assert {word: code for code, word in re.findall(r"\x1b\[([1-9][\d;]*)m *(\w+)", seen)} == expected
+
+
+def as_on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """What is printed has colours, as in a terminal of this width."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": str(columns)}.items():
+        monkeypatch.setenv(name, value)
 
 
 def _events(err: str) -> list[dict[str, Any]]:
@@ -156,12 +231,22 @@ def test_the_log_of_a_release_has_its_steps_and_no_data(command: Command, librar
 def test_a_plan_and_an_error_are_logged(command: Command, library: Library) -> None:
     plan = "plan", "top-k", "--k", 3, "--candidates", 9, "--epsilon", 1
     assert _steps(_events(command(*plan, "--log", "json").err)) == ["start planning", "end planning"]
+    tried = command(*plan, "--like", "zipf:1:99", "--log", "json")
+    assert _steps(_events(tried.err))[2:] == ["start computing", "end computing"]
+    assert re.match(r"the exact top-3, in any order, has probability 0\.\d{3};", tried.field("on the shape"))
     result = command(*library.release("--epsilon", -1, "--log", "json"))
     assert result.code == 2
     last = _events(result.err)[-1]
     assert (last["event"], last["code"]) == ("error", 2)
     assert "epsilon" in last["message"]
     assert command(*plan, "--log", "text").code == 2
+
+
+@pytest.mark.slow
+def test_verbose_commands_say_when_each_step_begins() -> None:
+    said = spawn("-v", "plan", "top-k", "--k", 3, "--candidates", 9, "--epsilon", 1).err.splitlines()
+    steps = [re.sub(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} opendp_topk\.[\w.]+: ", "", line) for line in said]
+    assert steps == ["planning starts", "planning ends"]
 
 
 def test_python_has_the_steps_in_its_log(library: Library, caplog: pytest.LogCaptureFixture) -> None:
@@ -175,15 +260,14 @@ def test_python_has_the_steps_in_its_log(library: Library, caplog: pytest.LogCap
     assert found[4:] == ["recording starts", "recording ends"]
 
 
-def test_an_error_of_a_receiver_stops_nothing() -> None:
-    def broken(event: str, **_: Any) -> None:
-        told.append(event)
-        raise OSError
-
-    told: list[str] = []
+def test_an_error_of_a_receiver_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = mock.Mock(side_effect=OSError)
     logger = logging.getLogger("opendp_topk.apps.planning.steps")
     before = logger.level, list(logger.filters)
     with watch_steps(broken), log_step("reading"), log_step("counting", hidden=True):
         pass
-    assert told == ["start", "end"]
+    assert [one.args for one in broken.call_args_list] == [("start",), ("end",)]
+    monkeypatch.setattr(sys.stderr, "write", broken)
+    with log_as_json():
+        assert write_event("note", message="of a full disk")
     assert (logger.level, logger.filters) == before

@@ -6,6 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -23,10 +24,8 @@ def _files(folder: Path) -> set[str]:
 
 @pytest.fixture
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: Any) -> Any:
-        raise AssertionError("the table was read")
-
-    monkeypatch.setattr("opendp_topk.tables.files.read_table", never)
+    read = mock.Mock(side_effect=AssertionError("the table was read"))
+    monkeypatch.setattr("opendp_topk.tables.files.read_table", read)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
@@ -58,16 +57,14 @@ def test_an_unwritable_place_is_refused_before_the_table_is_read(command: Comman
     taken = library.folder / "taken.json"
     taken.write_text("precious")
     command(*library.release(*EXACT, "--out", taken)).complains(2, "exists already", "--force")
-    command(*library.release(*EXACT, "--out", library.folder, "--force")).complains(2, "must be a file")
-    command(*library.release(*EXACT, "--out", "/dev/null", "--force")).complains(2, "must be a file")
-    command(*library.release(*EXACT, "--out", library.table, "--force")).complains(
-        2, "must not be one of the input files"
-    )
     link = library.folder / "link"
     link.symlink_to(library.candidates)
-    command(*library.release(*EXACT, "--out", link, "--force")).complains(2, "must not be one of the input files")
-    command(*library.release(*EXACT, "--out", library.folder / "no" / "top.json")).complains(1, "cannot be written")
-    command(*library.release(*EXACT, "--out", taken / "top.json")).complains(1, "cannot be written")
+    for place in (library.folder, "/dev/null"):
+        command(*library.release(*EXACT, "--out", place, "--force")).complains(2, "must be a file")
+    for place in (library.table, link):
+        command(*library.release(*EXACT, "--out", place, "--force")).complains(2, "must not be one of the input files")
+    for place in (library.folder / "no", taken):
+        command(*library.release(*EXACT, "--out", place / "top.json")).complains(1, "cannot be written")
     assert taken.read_text() == "precious"
     assert _files(library.folder) == before | {"taken.json", "link"}
 
@@ -108,11 +105,7 @@ def test_a_name_that_ends_in_csv_gets_the_items_as_a_table(command: Command, lib
 @pytest.mark.parametrize("links", [True, False])
 def test_nothing_else_is_left(command: Command, library: Library, links: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not links:
-
-        def unsupported(*_: Any, **__: Any) -> None:
-            raise OSError(errno.EOPNOTSUPP, "no hard links here")
-
-        monkeypatch.setattr(os, "link", unsupported)
+        monkeypatch.setattr(os, "link", mock.Mock(side_effect=OSError(errno.EOPNOTSUPP, "no hard links here")))
     before = _files(library.folder)
     assert command(*library.release(*EXACT, "--out", library.folder / "top.json")).code == 0
     assert _files(library.folder) == before | {"top.json"}
@@ -176,10 +169,7 @@ def test_a_file_that_comes_to_exist_meanwhile_is_kept_and_the_release_is_shown(
 def test_a_disk_that_fills_up_leaves_nothing_and_the_release_is_shown(
     command: Command, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
     before = _files(library.folder)
     result = command(*library.release(*EXACT, "--out", library.folder / "top.json"))
     assert (result.code, "Emma" in result.out) == (1, True)

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -56,9 +57,6 @@ def test_the_answer_and_errors_come_at_the_deadline(
 def test_a_missed_deadline_and_an_interrupt_cost_and_tell_nothing(
     command: Command, library: Library, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def pressed(seconds: float) -> None:
-        raise KeyboardInterrupt
-
     ledger = library.folder / "own.ledger"
     metric = tk.UserDistance()
     tk.ledger.Ledger.create(
@@ -68,7 +66,7 @@ def test_a_missed_deadline_and_an_interrupt_cost_and_tell_nothing(
     arguments = library.release("--epsilon", 1, "--ledger", ledger, "--out", library.folder / "top.json")
     before = set(os.listdir(library.folder))
     command(*arguments, "--pad", 2).complains(1, "deadline was missed", "its cost stays spent")
-    monkeypatch.setattr(clock, "sleep", pressed)
+    monkeypatch.setattr(clock, "sleep", mock.Mock(side_effect=KeyboardInterrupt))
     command(*arguments, "--pad", 5).complains(130, "interrupted before the deadline", "the cost is spent")
     assert set(os.listdir(library.folder)) == before | {"own.ledger.records"}
     assert os.listdir(library.folder / "own.ledger.records") == []

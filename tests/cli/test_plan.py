@@ -3,6 +3,7 @@
 import math
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -13,6 +14,7 @@ from opendp_topk.apps.cli import show
 
 from ..oracles import rhos
 from ..oracles.discrete import masses
+from .command import argv
 from .conftest import Command, Library
 
 SPREAD = {"add_remove": 1, "replace": 2}
@@ -126,6 +128,11 @@ def test_the_plan_names_mechanism_noise_measure_and_proofs(command: Command) -> 
     )
     assert "independent Gumbel noise" in concentrated.field("mechanism")
     assert "for 3 users replaced (ZeroConcentratedDivergence: zero-" in concentrated.field("cost")
+    rows = command("plan", "top-k", "--k", 2, "--candidates", 9, "--epsilon", 1, "--rows-per-person", 3)
+    assert rows.field("cost").startswith("epsilon = 1.0 for 3 rows added or removed (")
+    asked = "plan", "top-k", *argv("--k 1 --candidates 9 --epsilon 0.5 --delta 1e-6 --mechanism permute_and_flip")
+    words = command(*asked).field("cost").split()
+    assert (words[:6], float(words[6])) == (["epsilon", "=", "0.5", "at", "delta", "="], pytest.approx(1e-6))
     for document in ("transformations/count_by_item", "measurements/report_noisy_top_k", "core/chaining"):
         assert f"{document} (" in pure.field("proof")
 
@@ -225,6 +232,25 @@ def test_the_plan_says_what_a_contribution_bound_does_to_the_scale(
     word = "one item, so" if d_in == 2 else "more than one item,"
     start = f"if {given}" if d_in != 2 else given
     assert said == f"{start} {word} --max-items 1 leaves out nothing and gives {one} instead of {whole}"
+
+
+def test_several_releases_are_a_table_a_legend_and_commands(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+    asked = "plan", "top-k", "--k", 2, "--candidates", 9, "--releases", 3
+    result = command(*asked, "--epsilon", 1)
+    parts = result.out.split("\n\n")
+    starts = "3 times: ", "way  ", "pure  ", "# pure: ", "# zCDP: ", "# (epsilon, delta): "
+    assert [part.startswith(start) for start, part in zip(starts, parts, strict=True)] == [True] * 6
+    assert {len(line.rstrip()) for line in parts[1].splitlines()} == {len(parts[1].partition("\n")[0])}
+    assert parts[2].splitlines()[-1].startswith("least noise       (epsilon, delta): scale ")
+    assert parts[3].splitlines()[1] == "opendp-topk ledger create budget.ledger --dataset NAME --epsilon 1"
+    assert command("ledger", "create", "b", "--dataset", "d", "--epsilon", 3, "--user", "reader").code == 0
+    last = command(*asked, "--ledger", "b").out.splitlines()[-1]
+    words = "release top-k TABLE --user reader --item ITEM --candidates FILE --k 2 --epsilon 1 --ledger b  # 3 times"
+    assert last == f"opendp-topk {words}"
 
 
 @pytest.mark.quick

@@ -1,6 +1,7 @@
 """``proofs``: every public constructor with its document and state, and the exit code that a program reads."""
 
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -60,6 +61,8 @@ def test_one_document(command: Command, name: str) -> None:
         state = "current" if pin.is_current else "stale"
         assert f"{pin.digest} ({state}) region {pin.region} of {pin.source_file}" in result.field("pins")
     assert f"last reading {last_reading('core/chaining')}" in result.flat
+    checks = " ".join(f"{one} ({one.status})" for one in proof.machine_checks("core/chaining"))
+    assert (result.field("checked by machine"), checks > "") == (checks, True)
     assert result.code == (0 if result.field("status") == "current" else 1)
 
 
@@ -80,7 +83,9 @@ def test_a_note_that_leads_to_stale_proofs_fails(command: Command, staged: Path)
     (staged / "core" / "chaining.tex").write_text(DOCUMENT % "0123456789abcdef")
     (staged / "note.tex").write_text(r"\coderow{one}{a claim}{core/chaining}{calls}{range_distance}{}")
     result = command("proofs", "note")
-    assert (result.code, "core/chaining#calls stale spaces/metrics.py:" in result.flat) == (1, True)
+    said = "core/chaining#calls stale spaces/metrics.py:" in result.flat
+    assert (result.code, said, result.err) == (1, True, "")
+    assert "\n\nIt covers no code itself, and refers to these statements and lines:\n\nstatement " in result.out
     assert "Start with: opendp-topk proofs note" in command("proofs").flat
 
 
@@ -111,6 +116,7 @@ def test_a_stale_proof_is_shown_and_fails(command: Command, staged: Path) -> Non
     assert (result.code, result.field("status")) == (1, "stale")
     assert "0123456789abcdef (stale) region range_distance of spaces/metrics.py" in result.field("pins")
     assert "0123456789abcdef (missing) region nothing" in result.field("pins")
+    assert result.field("checked by machine") == "none of its statements"
     listed = command("proofs")
     assert listed.code == 1
     assert "core/chaining stale" in listed.flat
@@ -133,9 +139,6 @@ def test_a_current_proof_succeeds_and_a_missing_one_fails(command: Command, stag
 def test_bad_questions(command: Command) -> None:
     for name in ("nonsense", "../README", "make_nothing", ""):
         command("proofs", name).complains(2, "one of the constructors or documents that opendp-topk proofs lists")
-    command("proofs", "--pdf").complains(2, "NAME must be one of the constructors or documents")
-    command("proofs", "--out", "x").complains(2, "--out requires --pdf")
-    command("proofs", "core/chaining", "--out", "x").complains(2, "requires --pdf")
 
 
 @pytest.mark.slow
@@ -146,6 +149,16 @@ def test_without_tex_it_says_what_to_install(command: Command, tmp_path: Path, m
     assert result.err.count("\n") == 1
     assert "texlive-latex-extra" in result.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.further
+def test_a_pdf_is_built_here_or_in_the_folder_of_out(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = mock.Mock(return_value=Path("x.pdf"))
+    monkeypatch.setattr("opendp_topk.apps.cli.proofs.build_pdf", built)
+    for name in ("core/user", "note"):
+        for out in ((), ("--out", "new")):
+            assert command("proofs", name, "--pdf", *out).field("built") == "x.pdf"
+            assert built.call_args == mock.call(name, Path("new" if out else "."))
 
 
 @pytest.mark.tex

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from opendp_topk.apps.cli import app
 from opendp_topk.apps.planning.questions import WRAPPED, question_class, question_kinds
 from opendp_topk.proof import document_names, documents_folder
 
@@ -171,6 +172,11 @@ def test_a_process_prints_plain_text_in_any_encoding(library: Library) -> None:
     assert "\x1b" in spawn(*library.release(*EXACT), FORCE_COLOR="1").out
 
 
+def unbroken(text: str) -> str:
+    """A text in one line, as before it was wrapped."""
+    return " ".join(text.split()).replace("- ", "-")
+
+
 @pytest.mark.parametrize("verb", ["plan", "release"])
 def test_help_is_short_and_names_every_option(command: Command, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within 48 lines of 80 columns, with an example at the end; ``--help-all`` explains each option."""
@@ -182,7 +188,14 @@ def test_help_is_short_and_names_every_option(command: Command, verb: str, monke
         assert len(lines) <= 48, kind
         assert max(map(len, lines)) <= 80, kind
         assert lines[-1].split()[-2:] == question_class(kind).release_example.split()[-2:], kind
-        named = set(re.findall("--[a-z-]+", page.flat.replace("- ", "-")))
+        assert "\n\n--help-all: explain all options.\n\nExample:\n  opendp-topk" in page.out
+        assert "--help-all" not in whole.out
+        for name, one in app.load_command(verb).made(kind).declared.items():
+            line = f"--{name.replace('_', '-')} {one.metavar} {one.words} "
+            assert (unbroken(line) in unbroken(page.out)) == (not one.rare), line
+            assert unbroken(line + one.more) in unbroken(whole.out), line
+        assert ("TABLE A .parquet or .csv file" in whole.flat) == (verb == "release")
+        named = set(re.findall("--[a-z-]+", unbroken(page.out)))
         assert set(re.findall("^  (?:-., )?(--[a-z-]+)", whole.out, re.MULTILINE)) <= named, kind
 
 

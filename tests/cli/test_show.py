@@ -46,6 +46,7 @@ RECORD: dict[str, Any] = {
     "engine": {"name": "polars", "version": "1"},
     "library": {"name": "opendp_topk", "version": "1"},
 }
+DIGEST = "sha256:" + "0" * 64
 SHOWN = RECORD | {
     "items": ["a", "b", "c"],
     "k": 3,
@@ -215,6 +216,32 @@ def test_bars_show_counts_and_their_uncertainty(command: Command, tmp_path: Path
     assert marks == ["left: 0.00%; right: 5.00%", "left: 0.00%; right: 20.00%", "left: 0.00%; right: 60.00%"]
 
 
+ELEMENTS = "html head meta title style body main section h1 h2 p ol ul li span small code dl div dt dd"
+
+
+def test_each_part_of_the_page_has_its_style(command: Command, tmp_path: Path) -> None:
+    """The classes of three pages in order are all that the style sheet has."""
+    states, end = ("current", "stale", "missing", "unproven"), ["stake", "ask", "small"]
+    documents = [{"document": "core/user", "status": one, "digest": DIGEST, "claim": "1" * 16} for one in states]
+    proof, of_pairs = {"status": "stale", "documents": documents}, RECORD["mechanism"] | {"item": "i,j"}
+    pages = [
+        (SHOWN, ["soft", *["rank", "item", "number", "track", "bar", "range"] * 3, "soft", *end, "current"]),
+        (
+            RECORD | {"items": [["a", "b,c"]], "gaps": [7.5], "mechanism": of_pairs, "proof": proof},
+            ["soft", "soft", "rank", "item", "lead", *end, "stale", *states],
+        ),
+        (RECORD | {"items": [], "release": "set"}, ["soft", "stake", *end, "current"]),
+    ]
+    for record, classes in pages:
+        page = page_of(command, tmp_path, record)
+        marked = [(one.attributes["class"], one.text) for one in page if "class" in one.attributes]
+        assert [name for name, _ in marked] == classes
+        assert [text[:11] for name, text in marked if name == "stake"][-1] == "An attacker"
+        assert {one.name for one in page} <= {"", *ELEMENTS.split()}, "names of elements"
+    style = page.all("style")[0].text
+    assert set(re.findall(r"\.([a-z]+)", style)) == {name for _, classes in pages for name in classes}
+
+
 def test_items_are_escaped(command: Command, tmp_path: Path) -> None:
     record = SHOWN | {"items": ["<script>alert(1)</script>", "a & b", "c"]}
     page = page_of(command, tmp_path, record)
@@ -229,7 +256,6 @@ def test_the_page_lies_beside_the_record_and_replaces_nothing(command: Command, 
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     again = command("show", file, "--html")
     assert (again.code, again.out) == (1, "")
-    command("show", file, "--to", "x.html").complains(2, "requires --html")
     command("show", file, "--html", "--to", "x.txt").complains(2, ".html")
 
 
@@ -237,8 +263,11 @@ def test_the_terminal_shows_the_same_words(command: Command, tmp_path: Path) -> 
     record = SHOWN
     result: Result = command("show", saved(tmp_path, record))
     assert result.field("accuracy") == record["accuracy"]["words"]
+    assert result.field("released") == "2026-01-02 03:04:05 UTC"
     assert result.field("count accuracy") == record["count_accuracy"]["words"]
     assert "which of two sets of rows one particular group of 2 people has in the table" in result.field("at stake")
+    pair = saved(tmp_path, record | {"measure": "PrivacyProfile", "symbol": "(epsilon, delta)", "d_out": [0.5, 1e-7]})
+    assert command("show", pair).field("cost") == "epsilon = 0.5, delta = 1e-07"
     for users, said in ((1, "one particular user is in the table;"), (2, "is in the table, completely or not at all;")):
         assert said in command("show", saved(tmp_path, RECORD | {"d_in": users})).field("at stake")
     for item, count in zip(record["items"], record["counts"], strict=True):
@@ -305,7 +334,9 @@ def test_an_officer_is_told_in_words_and_what_is_left(command: Command, library:
     assert [plural_noun(one) for one in ("borrower", "family", "boss", "person", "day")] == [
         "borrowers", "families", "bosses", "people", "days"
     ]  # fmt: skip
+    assert "unknown without the ledger" in command("show", record, "--html", "--to", "-").out
     alone = page_of(command, library.folder, SHOWN)
+    assert "without the ledger" not in alone.text + text
     assert alone.text.count("not stated") == 1 + len(LINES)
     assert "2 people (each a user), whose rows are replaced by others" in alone.text
     bound = {"person": "borrower", "column": "reader", "at_most": 2}

@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import polars as pl
 import pytest
@@ -179,11 +180,8 @@ def test_records_tell_how_the_table_was_read(command: Command, tmp_path: Path) -
 def test_a_csv_file_that_fails_is_not_read_as_another_kind(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("u\n1\n")
 
-    def fails() -> None:
-        raise TableError("line 2 is torn")
-
     table: Any = SourceTable(None, SimpleNamespace(file_locations=[str(tmp_path / "a.csv")]))
-    rows: Any = SimpleNamespace(read_snapshot=fails)
+    rows: Any = SimpleNamespace(read_snapshot=mock.Mock(side_effect=TableError("line 2 is torn")))
     raises_exactly(TableError, lambda: table.require_readable(rows, ["u"], paid=False), "line 2 is torn")
 
 

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
 from ...markup.foreign import json_text
-from ..planning.options import OUTPUT, PANELS, Option, OptionGroup, option_name, options_of, require_compatible
+from ..planning.options import OUTPUT, PANELS, TABLE, Option, OptionGroup, option_name, options_of, require_compatible
 from ..planning.questions import WRAPPED, question_class, question_kinds
 from .exit_codes import with_exit_codes
 from .log import LogFormat, log_as_json
@@ -72,7 +72,7 @@ class QuestionCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         whole = ctx.meta.get("opendp_topk.help_all", False)
-        named = {one.name: one for one in self.get_params(ctx)}
+        named: dict[Any, Any] = {one.name: one for one in self.get_params(ctx)}
         for panel in PANELS:
             declared = [(name, one) for name, one in self.declared.items() if one.panel == panel]
             rows = [
@@ -80,6 +80,8 @@ class QuestionCommand(TyperCommand):
                 for name, one in declared
                 if whole or not one.rare
             ]
+            if whole and panel == TABLE and "table" in named:
+                rows.insert(0, ("TABLE", named["table"].help))
             rare = ", ".join(option_name(name) for name, one in declared if one.rare)
             if not declared:
                 continue
