@@ -117,7 +117,7 @@ def identifier_series(column: Any, name: str) -> pl.Series:
 
     dtype = column.dtype
     if dtype.kind == "f":
-        return _integers_of_floats(np.array(column, dtype=np.float64), name)  # [floats]
+        return _integers_of_floats(column.to_numpy(np.float64, na_value=np.nan), name)  # [floats]
     if hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", "") == "pyarrow":
         return _from_arrow(column, name)  # [arrow]
     if hasattr(dtype, "categories"):
