@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import opendp_topk as tk
@@ -277,7 +278,8 @@ def test_what_could_be_released_has_an_entry_for_each_column() -> None:
 @pytest.mark.parametrize(("bounds", "step"), [("0,9", "1/3"), ("-0.5,2.5", "0.25"), ("0,9", "1")])
 def test_the_options_of_a_record_ask_for_the_same_numbers(bounds: str, step: str) -> None:
     unit, budget = tk.planning.TableUnit(user="who"), tk.planning.PrivacyBudget(epsilon=2)
-    question = tk.planning.Quantile(quantile="1/2", column="n", bounds=bounds, step=step, unit=unit, budget=budget)
+    two = np.array([0.25, 0.5])
+    question = tk.planning.Quantile(quantile=two, column="n", bounds=bounds, step=step, unit=unit, budget=budget)
     record = question.plan().release(pl.DataFrame({"who": [1, 2, 3], "n": [1, 2, 2]})).record
     again = tk.planning.question_from_dict(question.record_options(record))
     assert again.plan().measurement.parameters == question.plan().measurement.parameters

@@ -50,12 +50,13 @@ class Quantile(Question):
 
     @cached_property
     def columns(self) -> NumericColumns:
-        if self.quantile in (None, [], ()) or self.column is None or self.bounds is None:
+        given = self.quantile.split(",") if isinstance(self.quantile, str) else self.quantile
+        given = given.tolist() if hasattr(given, "tolist") else given  # an array, or a number of one
+        texts = [str(one).strip() for one in (given if isinstance(given, list | tuple) else [given])]
+        if given is None or not texts or self.column is None or self.bounds is None:
             raise option_error(
                 "give --quantile P, --column and --bounds LOWER,UPPER, within which numbers are released"
             )
-        given = self.quantile.split(",") if isinstance(self.quantile, str) else self.quantile
-        texts = [str(one).strip() for one in (given if isinstance(given, list | tuple) else [given])]
         asked = [parse_exact(f"0{one}" if one.startswith(".") else one, named("--quantile")) for one in texts]
         found = NumericColumns(
             self.unit.column,
