@@ -1,13 +1,14 @@
 """``python -m tests.benchmarks.accuracy``: write docs/accuracy.md, how much of the true top k plans find.
 
 Each cell is a table, a question, k and epsilon. Simulated releases of the plan are compared with those of the other
-mechanisms for the same question, and with OpenDP's.
+mechanisms for the same question, and with those of OpenDP and diffprivlib.
 """
 
 import argparse
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from opendp_topk.apps.planning.question_unknown_domain import UnknownDomainTopK
 from opendp_topk.errors import ParameterError
 
 from . import accuracy_text
+from .others import FOREIGN, Ask, diffprivlib
 from .real_tables import Counts, RealTable, count_vectors, packaged_tables
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"
@@ -57,7 +59,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Row:
-    """The scores of all mechanisms for a cell, the name of the one that the plan recommends, and OpenDP's.
+    """The scores of all mechanisms for a cell, the name of the one that the plan recommends, and other libraries'.
 
     ``informed`` is the name of the mechanism that it recommends for a set if the k-th largest count is expected.
     """
@@ -65,8 +67,13 @@ class Row:
     cell: Cell
     scores: Mapping[str, Score]
     chosen: str
-    opendp: Score | None = None
+    others: Mapping[str, Score] = field(default_factory=dict)
     informed: str | None = None
+
+    @property
+    def compared(self) -> Iterator[tuple[str, Score]]:
+        """The scores of this library's mechanisms and of the others'."""
+        return itertools.chain(self.scores.items(), self.others.items())
 
     @property
     def choice(self) -> Score:
@@ -217,7 +224,19 @@ def opendp_release(cell: Cell) -> Release | None:
     return draw
 
 
-def measure_cell(table: RealTable, cell: Cell, releases: int, peer: bool) -> Row:
+def diffprivlib_releases(cell: Cell, ask: Ask | None) -> Iterator[tuple[str, Release]]:
+    """diffprivlib's selections of one listed item; adding a user never lowers a count."""
+    if ask is not None and cell.question == "ranking" and cell.k == 1:
+        for mechanism in ("Exponential", "PermuteAndFlip"):
+
+            def draw(counts: Counts, times: int, mechanism: str = mechanism) -> Iterable[Sequence[int]]:
+                options = {"epsilon": cell.epsilon, "utility": counts.tolist(), "monotonic": True}
+                return [[winner] for winner in ask(mechanism, options, times)[0]]
+
+            yield f"diffprivlib {mechanism}", draw
+
+
+def measure_cell(table: RealTable, cell: Cell, releases: int, peer: bool, ask: Ask | None = None) -> Row:
     """The scores of all mechanisms for a cell."""
     generator = np.random.default_rng(list(cell.table.encode()))
     tables = [table.counts] if cell.cap is None else [table.truncated(cell.cap, generator) for _ in range(DRAWS)]
@@ -228,13 +247,16 @@ def measure_cell(table: RealTable, cell: Cell, releases: int, peer: bool) -> Row
 
     ways, chosen = unlisted_releases(cell) if cell.question == "unlisted" else listed_releases(cell, len(table.counts))
     is_set = cell.question == "set"
-    other = opendp_release(cell) if peer and not is_set else None
+    theirs = opendp_release(cell) if peer and not is_set else None
+    others = {} if theirs is None else {"OpenDP": scored(theirs, min(releases, PEER * max(1, 100 // cell.k)))}
+    if peer:
+        others |= {name: scored(draw, releases) for name, draw in diffprivlib_releases(cell, ask)}
     kth = int(np.sort(table.counts)[-cell.k])
     return Row(
         cell,
         {name: scored(way, releases) for name, way in ways.items()},
         chosen,
-        None if other is None else scored(other, min(releases, PEER * max(1, 100 // cell.k))),
+        others,
         plan_listed(cell, len(table.counts), expect=kth).name if is_set else None,
     )
 
@@ -255,14 +277,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure all cells and write the page."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.accuracy", description=main.__doc__)
     parser.add_argument("vectors", type=Path, nargs="?", help="folder of count vectors, which are left out by default")
+    parser.add_argument("--foreign", type=Path, default=FOREIGN, help="a Python that has diffprivlib")
+    options = parser.parse_args(arguments)
     start, rows = time.process_time(), []
-    tables = [*count_vectors(parser.parse_args(arguments).vectors), *packaged_tables()]
-    for table in tables:
-        for cell in cells(table):
-            row = measure_cell(table, cell, RELEASES[cell.k], len(table.counts) <= _FEW)
-            rows.append(row)
-            told = {name: f"{score.found:.3f}" for name, score in row.scores.items()}
-            print(*cell, row.chosen, told, row.opendp and f"{row.opendp.found:.3f}", flush=True)
+    tables = [*count_vectors(options.vectors), *packaged_tables()]
+    with diffprivlib(options.foreign) as ask:
+        for table in tables:
+            for cell in cells(table):
+                row = measure_cell(table, cell, RELEASES[cell.k], len(table.counts) <= _FEW, ask)
+                rows.append(row)
+                print(*cell, row.chosen, *(f"{name} {score.found:.3f}" for name, score in row.compared), flush=True)
     minutes = (time.process_time() - start) / 60
     PAGE.write_text(accuracy_text.markdown(rows, tables, minutes), encoding="utf-8")
 

@@ -36,7 +36,7 @@ def markdown(rows: Sequence[Row], tables: Iterable[RealTable], minutes: float) -
         *_mean_lines(rows, epsilons),
         *_OTHER_LIBRARIES,
         "",
-        _opendp_text(rows),
+        _other_text(rows),
         *_LESS,
         "",
         f"In {len(losing)} of {len(rows)} cells ({len(losing) / len(rows):.0%}) the plan finds less than the best",
@@ -72,26 +72,28 @@ def _mean_text(rows: Sequence[Row]) -> str:
     return f"{found:.2f} ({most:.2f}), {missing:.2f}, {exact:.2f}"
 
 
-def _opendp_text(rows: Iterable[Row]) -> str:
-    both: list[tuple[Row, Score]] = [(row, row.opendp) for row in rows if row.opendp is not None]
-    if not both:
-        return "OpenDP was not installed in this run."
+def _other_text(rows: Sequence[Row]) -> str:
     from .accuracy import is_below
 
-    below = [row.cell for row, other in both if is_below(row.choice, other)]
-    above = sum(is_below(other, row.choice) for row, other in both)
-    each = [
-        f"{fmean(row.choice.found - other.found for row, other in both if row.cell.k == k):+.3f} at k = {k}"
-        for k in sorted({row.cell.k for row, _ in both})
+    lines = [
+        "| library | tables | cells | plan finds more | plan finds less | mean difference |",
+        "|---|---|--:|--:|--:|---|",
     ]
-    named = "; ".join(
-        f"{c.table}, {_WORDS[c.question]}, cap {c.cap or '-'}, k = {c.k}, epsilon {c.epsilon:g}" for c in below
-    )
-    tables = " and ".join(sorted({row.cell.table for row, _ in both}))
-    return (
-        f"In {len(both)} cells of {tables}, plans find more than OpenDP by more than two standard errors in {above}, "
-        f"and less in {len(below)}{f' ({named})' if below else ''}. Mean differences: {', '.join(each)}."
-    )
+    for name in dict.fromkeys(name for row in rows for name in row.others):
+        both: list[tuple[Row, Score]] = [(row, row.others[name]) for row in rows if name in row.others]
+        below = [row.cell for row, other in both if is_below(row.choice, other)]
+        above = sum(is_below(other, row.choice) for row, other in both)
+        each = [
+            f"{fmean(row.choice.found - other.found for row, other in both if row.cell.k == k):+.3f} at k = {k}"
+            for k in sorted({row.cell.k for row, _ in both})
+        ]
+        named = "; ".join(
+            f"{c.table}, {_WORDS[c.question]}, cap {c.cap or '-'}, k = {c.k}, epsilon {c.epsilon:g}" for c in below
+        )
+        tables = ", ".join(sorted({row.cell.table for row, _ in both}))
+        less = f"{len(below)}{f' ({named})' if below else ''}"
+        lines.append(f"| {name} | {tables} | {len(both)} | {above} | {less} | {', '.join(each)} |")
+    return "\n".join(lines) if len(lines) > 2 else "No other library was installed in this run."
 
 
 def _expected_text(rows: Iterable[Row]) -> list[str]:
@@ -147,11 +149,11 @@ part of the k largest counts by which those released fall short; and the share o
 """.splitlines()
 
 _OTHER_LIBRARIES = """
-## OpenDP
+## Other libraries
 
 OpenDP 0.16 ran on tables with at most 2,500 items: `make_noisy_top_k` for rankings, `make_laplace_threshold` without a
-list (with the cap). Longer lists take seconds a release. diffprivlib was not installed; it selects one item only, with
-mechanisms that have the same output distributions as those here.
+list (with the cap). Longer lists take seconds a release. diffprivlib 0.6.6 selects one listed item. *More* and *less*
+mean by more than two standard errors.
 """.splitlines()
 
 _LESS = """

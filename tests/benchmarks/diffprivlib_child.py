@@ -1,25 +1,26 @@
-"""Run by the benchmarks with an interpreter that has diffprivlib: tells its version, then times what is asked for.
+"""Run by the benchmarks with an interpreter that has diffprivlib: prints its version, then answers requests.
 
-A question is a line with a mechanism and a number of scores; the answer is the seconds of one release.
+A request is a line of JSON: a mechanism, its options and a number of releases. The answer has what they selected, and
+the seconds of making the mechanism, which takes the scores, and of the first of them.
 """
 
+import json
 import sys
 import time
 from typing import Any
 
 import diffprivlib
-import numpy as np
 
 
-def duration(mechanism: str, utility: list[float]) -> float:
-    """The time of making the mechanism, which takes the scores, and of one release."""
-    make: Any = getattr(diffprivlib.mechanisms, mechanism)
+def answer(mechanism: str, options: dict[str, Any], times: int) -> tuple[list[int], float]:
+    """The selected indices, and the time of the first."""
     start = time.thread_time()
-    make(epsilon=1.0, sensitivity=1.0, utility=utility).randomise()
-    return time.thread_time() - start
+    made: Any = getattr(diffprivlib.mechanisms, mechanism)(sensitivity=1.0, **options)
+    first = made.randomise()
+    seconds = time.thread_time() - start
+    return [int(index) for index in (first, *(made.randomise() for _ in range(times - 1)))], seconds
 
 
 print(diffprivlib.__version__, flush=True)
 for line in sys.stdin:
-    name, size = line.split()
-    print(duration(name, np.random.default_rng(2).uniform(0, 100, int(size)).tolist()), flush=True)
+    print(json.dumps(answer(*json.loads(line))), flush=True)
