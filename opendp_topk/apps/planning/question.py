@@ -151,6 +151,18 @@ class PrivacyBudget(OptionGroup):
             raise option_error(f"--{name} must be a finite number > 0")
         return Budget(measure, plain_number(parse_exact(value, named(f"--{name}"))))
 
+    @property
+    def record_field(self) -> Any:
+        """Target as a record contains it, without rounding."""
+        main, delta = _exact_field(self.main.d_out), self.exact_delta
+        return main if delta is None else (main, _exact_field(parse_exact(delta, named("--delta"))))
+
+
+def _exact_field(number: Any) -> float | str:
+    """Return a float if its shortest decimal is the number; otherwise a text, such as 1/3."""
+    nearest = plain_value(Fraction(number))
+    return nearest if Fraction(repr(nearest)) == number and isinstance(nearest, float) else str(number)
+
 
 DELTA_OF_CURVE = Option(needs=("epsilon",), excludes=("other",))  # rho and a count of other users have no curve
 
@@ -361,7 +373,8 @@ class Question(OptionGroup):
         """Return the options of the question that the record answers, for :meth:`from_dict`; lists are not in it."""
         known, claim, stated = record.mechanism, record.claim, record.stated
         values = stated.get("at_most", 1) * (2 if stated.get("shared") else 1)
-        main, delta = claim.d_out if isinstance(claim.d_out, tuple) else (claim.d_out, None)
+        target = claim.d_out if record.target is None else record.target
+        main, delta = target if isinstance(target, tuple) else (target, None)
         found = {
             "question": cls.kind,
             "user": None if record.is_row_level else known["user"],

@@ -202,6 +202,7 @@ def release_table(
                         "padded": reading.pad,
                         "group_list": grouping,
                         "question": question.record_fields(plan),
+                        "target": question.budget.record_field if options.planned is None else None,
                     }
 
                     def build_record(
