@@ -3,8 +3,8 @@
 # Annotations are evaluated: constructors of questions inherit these fields, and other modules read their types.
 
 import csv
-import math
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -147,7 +147,7 @@ class PrivacyBudget(OptionGroup):
         choices = ("epsilon", self.epsilon, MaxDivergence()), ("rho", self.rho, ZeroConcentratedDivergence())
         name, value, measure = choices[self.epsilon is None]
         number: Any = value if checks.is_real(value) else parse_exact(value, named(f"--{name}"))
-        if not 0 < number < math.inf:
+        if not 0 < number <= sys.float_info.max:
             raise option_error(f"--{name} must be a finite number > 0")
         return Budget(measure, plain_number(parse_exact(value, named(f"--{name}"))))
 
@@ -774,7 +774,7 @@ class ListedQuestion(ItemQuestion):
         number = listed_number(self.candidates)
         if number is not None or self.candidates is None:
             return number
-        if self.item is None and not isinstance(self.candidates, list | tuple):
+        if self.item is None and isinstance(self.candidates, str | Path):
             return len(read_candidates(self.candidates, None))
         return len(self.item_list or ())
 
@@ -832,9 +832,14 @@ class ListedQuestion(ItemQuestion):
 # Numbers in options and records.
 
 
-def listed_number(candidates: Any) -> int | None:
+_MOST_LISTED = 2**62  # a range of more candidates is not supported
+
+
+def listed_number(candidates: Any, option: str = "--candidates") -> int | None:
     """Return the number of candidates if only that is given; None for a list or a file."""
     if isinstance(candidates, int) and not isinstance(candidates, bool):
+        if candidates > _MOST_LISTED:
+            raise option_error(f"{option} must be a list or a number of at most 2^62")
         return candidates
     if isinstance(candidates, str) and candidates.isascii() and candidates.isdecimal() and len(candidates) < 19:
         return int(candidates)

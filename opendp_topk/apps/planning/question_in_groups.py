@@ -63,7 +63,7 @@ class InGroups(Question):
 
     @cached_property
     def group_list(self) -> tuple[Any, ...] | None:
-        if listed_number(self.groups) is not None:
+        if listed_number(self.groups, "--groups") is not None:
             return None
         named = isinstance(self.groups, str | Path)
         return read_candidates(self.groups, what="groups") if named else public_items(self.groups, "groups")
@@ -90,7 +90,7 @@ class InGroups(Question):
 
     def task(self) -> GroupedTask:
         rows, most = self.columns.is_row_level, self.groups_per_person
-        number = listed_number(self.groups)
+        number = listed_number(self.groups, "--groups")
         groups = self.group_list if number is None else range(number)
         own = 1 if most is None else checks.require_positive_int(named("--groups-per-person"), most)
         return GroupedTask(self.question.task(), groups or (), own, None if rows else "random")
