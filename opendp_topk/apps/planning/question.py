@@ -50,6 +50,14 @@ from .units import KEPT_ITEMS, ROW, Budget, Columns, UserUnit, join_item_parts, 
 
 NEIGHBORS = ("add_remove", "replace")
 
+
+def require_column(option: str, name: Any) -> str:
+    """Return the name of a column; raise if it is not a non-empty string."""
+    if isinstance(name, str) and name:
+        return name
+    raise option_error(f"{option} must be the name of a column, a non-empty string")
+
+
 # People and budget.
 
 
@@ -79,7 +87,7 @@ class UserUnitOptions(OptionGroup):
         """Column that identifies users, or the marker for rows if every row counts as a user."""
         if self.user == ROW:
             raise option_error(f"--user must not be {ROW!r}, a reserved name: use --rows-per-person N")
-        return "user" if self.user is None else self.user
+        return "user" if self.user is None else require_column("--user", self.user)
 
     @property
     def distance(self) -> int:
@@ -521,6 +529,7 @@ class ItemQuestion(Question):
         """Item columns; several are given as a line of CSV."""
         item = "item" if self.item is None else self.item
         names = tuple(next(csv.reader([item]))) if isinstance(item, str) and "," in item else (item,)
+        require_column("--item", names[0])
         if len(names) > 1 and ("" in names or len(set(names)) < len(names)):
             raise option_error("--item must be different columns separated by commas, such as region,product")
         return names
@@ -664,7 +673,11 @@ class SummedQuestion(ItemQuestion):
 
     def column_options(self) -> dict[str, Any]:
         more = super().column_options()
-        return more if self.sum is None else more | {"value": self.sum} | parse_grid(self.bounds, self.step)
+        return (
+            more
+            if self.sum is None
+            else more | {"value": require_column("--sum", self.sum)} | parse_grid(self.bounds, self.step)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
