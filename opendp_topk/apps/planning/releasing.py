@@ -15,7 +15,7 @@ from ...errors.files import quote_path
 from ...spaces.measures import PrivacyProfile
 from ...tables import frames as parts
 from ..ledger import Ledger
-from ..ledger.charges import PriorPayments, validate_label
+from ..ledger.charges import PriorPayments, delta_of_most_releases, validate_label
 from ..ledger.journal import utc_timestamp
 from ..ledger.planned import require_readable_data
 from ..ledger.stated import OWN, release_metadata, validate_metadata
@@ -362,6 +362,9 @@ def draw_and_record(
         with log_step("paying", hidden=hidden):
             if planned is None:
                 once = _is_repeat_refused(words, again)
+                if delta is not None:
+                    unit = query.unit.d_in, delta, words["at_most"], words["shared"]
+                    delta = delta_of_most_releases(account._journal, measurement, *unit)
                 reserved = account.reserve(measurement, d_in=query.unit.d_in, delta=delta, once=once, **words)
             else:
                 paid = account.planned(planned)
