@@ -159,18 +159,6 @@ class PrivacyBudget(OptionGroup):
             raise option_error(f"--{name} must be a finite number > 0")
         return Budget(measure, plain_number(parse_exact(value, named(f"--{name}"))))
 
-    @property
-    def record_field(self) -> Any:
-        """Target as a record contains it, without rounding."""
-        main, delta = _exact_field(self.main.d_out), self.exact_delta
-        return main if delta is None else (main, _exact_field(parse_exact(delta, named("--delta"))))
-
-
-def _exact_field(number: Any) -> float | str:
-    """Return a float if its shortest decimal is the number; otherwise a text, such as 1/3."""
-    nearest = plain_value(Fraction(number))
-    return nearest if Fraction(repr(nearest)) == number and isinstance(nearest, float) else str(number)
-
 
 DELTA_OF_CURVE = Option(needs=("epsilon",), excludes=("other",))  # rho and a count of other users have no curve
 

@@ -6,6 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ...errors.files import quote_path
 from ...spaces.measures import PrivacyProfile
 from ...tables import frames as parts
 from ..ledger import Ledger
+from ..ledger.amounts import parse_exact
 from ..ledger.charges import PriorPayments, delta_of_most_releases, validate_label
 from ..ledger.journal import utc_timestamp
 from ..ledger.planned import require_readable_data
@@ -23,7 +25,15 @@ from .files import write_file_list
 from .options import NO_OPTION, OptionGroup, given_options, named, option_error
 from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
-from .release_record import OtherUsersCount, ReleasedItems, ReleaseRecord, engine_fields, list_digest, parameters_of
+from .release_record import (
+    OtherUsersCount,
+    ReleasedItems,
+    ReleaseRecord,
+    engine_fields,
+    list_digest,
+    parameters_of,
+    plain_value,
+)
 from .several import require_neighbors
 from .sources import ENGINES, Engine, SourceTable, TableReadOptions
 from .steps import log_step
@@ -202,7 +212,7 @@ def release_table(
                         "padded": reading.pad,
                         "group_list": grouping,
                         "question": question.record_fields(plan),
-                        "target": question.budget.record_field if options.planned is None else None,
+                        "target": _target_field(question.budget) if options.planned is None else None,
                     }
 
                     def build_record(
@@ -230,6 +240,18 @@ def release_table(
         found = TableRelease(record, store.path, _unstored_error(store, record, payment.ledger, unsettled))
         finish(found)
         return found
+
+
+def _target_field(budget: Any) -> Any:
+    """Return the target of a budget as a record contains it: numbers that no float equals are texts."""
+
+    def exact_number(value: Any) -> float | str:
+        number = parse_exact(value, "the target")
+        nearest = plain_value(number)
+        return nearest if isinstance(nearest, float) and Fraction(repr(nearest)) == number else str(number)
+
+    main, delta = exact_number(budget.main.d_out), budget.exact_delta
+    return main if delta is None else (main, exact_number(delta))
 
 
 @contextlib.contextmanager
