@@ -44,7 +44,15 @@ from .options import (
     serialize_option,
 )
 from .plan import Plan, Query, ReleaseTask, plan_guarantees
-from .release_record import MEASURES, OtherUsersCount, PrivacyClaim, ReleaseRecord, parameters_of, plain_value
+from .release_record import (
+    MEASURES,
+    OtherUsersCount,
+    PrivacyClaim,
+    ReleaseRecord,
+    parameters_of,
+    plain_value,
+    round_up_epsilon,
+)
 from .several import most_accurate_plan
 from .units import KEPT_ITEMS, ROW, Budget, Columns, UserUnit, join_item_parts, parse_signed, recover_fraction
 
@@ -356,7 +364,9 @@ class Question(OptionGroup):
         claim, columns = record.claim, cls.record_columns(record.mechanism)
         d_out = claim.d_out
         if isinstance(d_out, tuple):
-            d_out = recover_fraction(d_out[0]), d_out[1]  # the epsilon of a pair is the exact number that was written
+            written = Fraction(str(record.target[0])) if isinstance(record.target, tuple) else d_out[0]
+            exact = written if round_up_epsilon(written) == d_out[0] else recover_fraction(d_out[0])
+            d_out = exact, d_out[1]  # the epsilon of a pair is the exact number that was written
         return Query(
             task,
             UserUnit(claim.neighbors, claim.d_in, columns),

@@ -154,7 +154,7 @@ class PrivacyClaim:
         measure, unit, loss = plan.measurement.output_measure, plan.query.unit, plan.loss
         profile = measure == PrivacyProfile()
         symbol = "(epsilon, delta)" if profile else measure.symbol
-        d_out = (_round_up_epsilon(loss[0]), loss[1]) if profile else loss  # [d-out]
+        d_out = (round_up_epsilon(loss[0]), loss[1]) if profile else loss  # [d-out]
         return cls(measure_name(measure), symbol, unit.neighbors, unit.d_in, d_out)  # [for-whom]
 
     # end-proof-region: record_claim
@@ -394,7 +394,7 @@ def record_reader() -> tuple[Any, Any]:
 
 
 # proof-region: written_epsilon
-def _round_up_epsilon(number: Any) -> float:
+def round_up_epsilon(number: Any) -> float:
     """Return a float64 whose shortest decimal, which a record contains, is at least ``number``."""
     near = float(number)
     while Fraction(repr(near)) < to_fraction(number):  # [no-less]
