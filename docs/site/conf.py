@@ -38,7 +38,7 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_execution_in_temp = True
-os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning"  # of names that may change: they show a path of the kernel
+os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning:__main__"  # of names that a notebook calls and that may change
 # Nothing is loaded from elsewhere, widgets among it.
 nb_ipywidgets_js: dict[str, Any] = {}
 nb_mime_priority_overrides = [("html", "image/svg+xml", 0)]

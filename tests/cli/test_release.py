@@ -218,3 +218,30 @@ def test_a_file_has_the_options_and_a_record_can_be_turned_into_one(command: Com
     command("release", "top-k", library.table, "--config", config).complains(2, "unknown option, 'kk'")
     config.write_text("k = \n", "utf-8")
     command("release", "top-k", library.table, "--config", config).complains(1, "is not TOML")
+
+
+ROUNDED_LOSSES: dict[str, tuple[str, ...]] = {  # the loss of each is less than its target, by another amount
+    "top-k": ("--k", "3", "--epsilon", "0.7", "--delta", "1e-5", "--candidates"),
+    "coverage": ("--k", "3", "--epsilon", "1", "--delta", "1e-5", "--candidates"),
+    "unknown-domain": ("--k", "3", "--max-items", "2", "--epsilon", "1", "--delta", "1e-5", "--other"),
+    "partitions": ("--max-items", "2", "--rho", "0.3", "--delta", "1e-5"),
+    "above-threshold": ("--max-items", "2", "--epsilon", "1", "--delta", "1e-5"),
+}
+
+
+@pytest.mark.parametrize("kind", ROUNDED_LOSSES)
+def test_the_options_of_a_record_plan_the_same_noise(kind: str, command: Command, library: Library) -> None:
+    """A plan for the loss of a release needs more noise than the plan for its target, which the record contains."""
+    record, config = library.folder / "first.json", library.folder / "release.toml"
+    lists = [library.candidates] if "--candidates" in ROUNDED_LOSSES[kind] else []
+    asked = ("release", kind, library.table, "--user", "reader", "--item", "book", *ROUNDED_LOSSES[kind], *lists)
+    assert command(*asked, "--out", record).code == 0
+    more = f'candidates = "{library.candidates}"\n' if lists else ""
+    config.write_text(command("show", record, "--config").out + more, "utf-8")
+    again = record_of(command("release", kind, library.table, "--config", config, "--out", "-").out)
+    first = record_of(record.read_text("utf-8"))
+    same = ("scale", "mechanism", "d_out", "target")
+    assert [again.get(name) for name in same] == [first.get(name) for name in same]
+    assert command("verify", record).field("target").startswith("agrees")
+    record.write_text(json.dumps(first | {"target": [0.25, 1e-6]}), "utf-8")
+    assert command("verify", record).field("target").startswith("does not agree")

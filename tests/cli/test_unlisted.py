@@ -248,6 +248,11 @@ def test_of_a_list_they_are_left_out_too(command: Command, searches: Path, tmp_p
     assert "1 fewer than 3 items" in result.flat
     assert command("verify", out).code == 0
     assert "4 candidates" in command("show", out).flat
+    config = tmp_path / "release.toml"
+    config.write_text(command("show", out, "--config").out, "utf-8")
+    again = "release", "unknown-domain", searches, "--config", config
+    command(*again).complains(2, "a release needs --candidates, the list itself")
+    assert command(*again, "--candidates", listed).code == 0
     planned = argv("plan unknown-domain --k 3 --candidates 500 --minimum-users 35 --rho 0.1 --delta 1e-6")
     assert "counted from 35 users, because" in command(*planned).field("threshold")
     asked = argv("plan unknown-domain --k 3 --candidates 50 --minimum-users 9 --delta 1e-8")

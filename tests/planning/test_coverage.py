@@ -10,6 +10,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.planning.public_shape import CoverageReach, SimulatedMean, simulate_coverage
+from opendp_topk.spaces.curves.closed_forms import ZCDPBound
 from tests.cli.command import argv, spawn
 from tests.concepts.sentinels import raises_exactly
 
@@ -59,6 +60,22 @@ def test_who_is_replaced_and_groups_need_more_noise(budget: dict[str, float]) ->
     )
     assert two == pytest.approx(replaced, rel=2e-3)
     assert two >= 2 * one * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("k", "own_delta", "pays_delta"), [(2, 5e-5, False), (40, 1e-4, True)])
+def test_a_ledger_pays_for_a_point_of_the_curve_only_if_more_releases_fit(
+    k: int, own_delta: float, pays_delta: bool, tmp_path: Path
+) -> None:
+    """The rho of few choices is less than that of their epsilon at delta; without a share of delta rhos do not count."""
+    books = [*BOOKS, *map(str, range(50))]
+    ready = asked(k=k, candidates=books, epsilon=1, delta=1e-5).plan()
+    given = {"measure": tk.PrivacyProfile(), "dataset": "books", "metric": tk.UserDistance(), "user": "who"}
+    tk.ledger.Ledger.create(tmp_path / "b", budget=(5, 1e-4), own_delta=own_delta, **given).close()
+    ready.release(pl.DataFrame({"who": [1, 2], "book": ["Emma", "Walden"]}), ledger=str(tmp_path / "b"))
+    with tk.ledger.Ledger(tmp_path / "b") as ledger:
+        rho, delta = ledger.history()[0].cost
+        rhos = [bound.rho for bound in ready.measurement.map(1).bounds if isinstance(bound, ZCDPBound)]
+        assert (rho < 0.5, delta) == ((True, 1e-5) if pays_delta else (rho == pytest.approx(float(min(rhos))), 0))
 
 
 def test_the_command_releases_and_shows_the_choices(tmp_path: Path) -> None:

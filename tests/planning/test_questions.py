@@ -246,6 +246,22 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "no finite scale meets this small target: raise --epsilon",
     ),
     "k": (lambda: tk.planning.TopK(k=0, candidates=5, budget=BUDGET).plan(), "--k must be an integer >= 1"),
+    "candidates": (
+        lambda: tk.planning.Coverage(k=1, candidates=2**70, budget=PAIR).plan(),
+        "--candidates must be a list or a number of at most 2^62",
+    ),
+    "no list": (
+        lambda: tk.planning.TopK(k=1, candidates=2.5, budget=BUDGET).plan(),
+        "candidates must be a list of the public candidates",
+    ),
+    "groups": (
+        lambda: tk.planning.InGroups(question=ASKED["top-k"], group="region", groups=2**70).plan(),
+        "--groups must be a list or a number of at most 2^62",
+    ),
+    "beyond floats": (
+        lambda: tk.planning.TopK(k=1, candidates=5, budget=tk.planning.PrivacyBudget(epsilon="1e400")).plan(),
+        "--epsilon must be a finite number > 0",
+    ),
     "users": (lambda: tk.planning.TableUnit(users=0).distance, "--users must be an integer >= 1"),
     "excluded": (lambda: tk.planning.TableUnit(user="a", rows_per_person=3), "--rows-per-person and --user cannot be"),
     "needed": (lambda: tk.planning.TopK(sum="paid"), "--sum requires --bounds LOWER,UPPER"),

@@ -197,3 +197,14 @@ def test_what_was_not_released_is_not_written() -> None:
     written = recorded("top k", ReleasedItems(["a"])).as_dict()
     assert {"counts", "gaps", "other", "count_accuracy"} & written.keys() == set()
     assert recorded("top k", ReleasedItems(["a"], other=5)).as_dict()["other"] == 5
+
+
+def test_a_target_that_no_float_equals_is_a_text_in_the_record() -> None:
+    """The epsilon of the claim is rounded up, and delta is the curve's at the exact one, from which it is verified."""
+    budget, unit = tk.planning.PrivacyBudget(epsilon="1/3", delta=1e-5), tk.planning.TableUnit(user="visitor")
+    asked = tk.planning.TopK(k=1, candidates=PAGES, item="page", unit=unit, budget=budget)
+    record = json.loads(json.dumps(asked.plan().release(VISITS).record.as_dict()))
+    assert (record["target"], record["d_out"][0] > 1 / 3) == (["1/3", 1e-5], True)
+    assert not [one for one in verify_record(record) if one.verdict == DISAGREES]
+    changed = verify_record(record | {"target": ["1/4", 1e-5]})
+    assert "target" in {one.what for one in changed if one.verdict == DISAGREES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -105,6 +106,22 @@ def _interactive_rho_charge(account: BudgetAccount, measure: Any, loss: Any) -> 
 def charge_for_journal(journal: Journal, *told: Any) -> Charge:
     """Return :func:`measurement_charge` in the unit and the account of ``journal``."""
     return measurement_charge(journal.unit, journal.account, *told)
+
+
+def delta_of_most_releases(journal: Journal, measurement: Any, d_in: Any, delta: Any, *more: Any) -> Any:
+    """Return ``delta``, or None if at least as many releases of ``measurement`` still fit without a delta."""
+    left = [limit - spent for limit, spent in zip(journal.account.limit, journal.total_spent(), strict=True)]
+
+    def count_fitting(at: Any) -> float:
+        cost = charge_for_journal(journal, measurement, d_in, at, "", *more).cost
+        if cost is None:
+            return -1
+        rho, own, *others = (
+            math.inf if part == 0 else max(rest, 0) // part for rest, part in zip(left, cost, strict=True)
+        )
+        return min(own, max(rho, *others))
+
+    return delta if count_fitting(delta) > count_fitting(None) else None
 
 
 def parse_user_amount(journal: Journal, value: Any, name: str) -> Amount:

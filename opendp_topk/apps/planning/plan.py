@@ -15,7 +15,7 @@ from ...core.binary_search import binary_search_chain
 from ...core.measurement import Measurement
 from ...errors import CapacityError, NotDeclaredError, SearchError, TopKError, checks
 from ...errors.checks import Number
-from ...numerics.arithmetic import to_fraction
+from ...numerics.arithmetic import round_down, to_fraction
 from ...sampling.distributions.events import Enclosure
 from ...spaces.costs import rho_of_laplace, rho_of_pure, rho_of_range
 from ...spaces.curves.closed_forms import AdaptiveRangeBound, ApproximateDP, LaplacePair, ZCDPBound
@@ -278,7 +278,7 @@ class _ComposedCurves:
     def gaussian_scale_guess(self, scale: float) -> float:
         """Return a guess: the scale at which all releases pass if their losses are normal with the same rho."""
         rhos = [bound.rho for bound in self.composed_bounds(scale) if isinstance(bound, ZCDPBound)]
-        return scale * math.sqrt(2 * min(rhos)) / gaussian_shift(*self.d_out) if rhos else scale
+        return scale * math.sqrt(2 * round_down(min(rhos))) / gaussian_shift(*self.d_out) if rhos else scale
 
     def delta_at_scale(self, scale: float, kind: type | None = None) -> float:
         """Return the delta by the bounds of ``kind`` that need a grid; for None, by all bounds that need none."""
@@ -330,7 +330,7 @@ def gaussian_shift(epsilon: Any, delta: Any) -> float:
 
     The result is always positive and finite.
     """
-    e, low, high = float(epsilon), 1 / _LARGEST, _LARGEST
+    e, low, high = round_down(to_fraction(epsilon)), 1 / _LARGEST, _LARGEST
     growth = math.exp(min(e, _LARGEST))
     while high > low * (1 + 1e-9):
         middle = math.sqrt(low * high)

@@ -3,8 +3,8 @@
 # Annotations are evaluated: constructors of questions inherit these fields, and other modules read their types.
 
 import csv
-import math
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -44,11 +44,27 @@ from .options import (
     serialize_option,
 )
 from .plan import Plan, Query, ReleaseTask, plan_guarantees
-from .release_record import MEASURES, OtherUsersCount, PrivacyClaim, ReleaseRecord, parameters_of, plain_value
+from .release_record import (
+    MEASURES,
+    OtherUsersCount,
+    PrivacyClaim,
+    ReleaseRecord,
+    parameters_of,
+    plain_value,
+    round_up_epsilon,
+)
 from .several import most_accurate_plan
 from .units import KEPT_ITEMS, ROW, Budget, Columns, UserUnit, join_item_parts, parse_signed, recover_fraction
 
 NEIGHBORS = ("add_remove", "replace")
+
+
+def require_column(option: str, name: Any) -> str:
+    """Return the name of a column; raise if it is not a non-empty string."""
+    if isinstance(name, str) and name:
+        return name
+    raise option_error(f"{option} must be the name of a column, a non-empty string")
+
 
 # People and budget.
 
@@ -79,7 +95,7 @@ class UserUnitOptions(OptionGroup):
         """Column that identifies users, or the marker for rows if every row counts as a user."""
         if self.user == ROW:
             raise option_error(f"--user must not be {ROW!r}, a reserved name: use --rows-per-person N")
-        return "user" if self.user is None else self.user
+        return "user" if self.user is None else require_column("--user", self.user)
 
     @property
     def distance(self) -> int:
@@ -147,7 +163,7 @@ class PrivacyBudget(OptionGroup):
         choices = ("epsilon", self.epsilon, MaxDivergence()), ("rho", self.rho, ZeroConcentratedDivergence())
         name, value, measure = choices[self.epsilon is None]
         number: Any = value if checks.is_real(value) else parse_exact(value, named(f"--{name}"))
-        if not 0 < number < math.inf:
+        if not 0 < number <= sys.float_info.max:
             raise option_error(f"--{name} must be a finite number > 0")
         return Budget(measure, plain_number(parse_exact(value, named(f"--{name}"))))
 
@@ -348,7 +364,9 @@ class Question(OptionGroup):
         claim, columns = record.claim, cls.record_columns(record.mechanism)
         d_out = claim.d_out
         if isinstance(d_out, tuple):
-            d_out = recover_fraction(d_out[0]), d_out[1]  # the epsilon of a pair is the exact number that was written
+            written = Fraction(str(record.target[0])) if isinstance(record.target, tuple) else d_out[0]
+            exact = written if round_up_epsilon(written) == d_out[0] else recover_fraction(d_out[0])
+            d_out = exact, d_out[1]  # the epsilon of a pair is the exact number that was written
         return Query(
             task,
             UserUnit(claim.neighbors, claim.d_in, columns),
@@ -361,7 +379,8 @@ class Question(OptionGroup):
         """Return the options of the question that the record answers, for :meth:`from_dict`; lists are not in it."""
         known, claim, stated = record.mechanism, record.claim, record.stated
         values = stated.get("at_most", 1) * (2 if stated.get("shared") else 1)
-        main, delta = claim.d_out if isinstance(claim.d_out, tuple) else (claim.d_out, None)
+        target = claim.d_out if record.target is None else record.target
+        main, delta = target if isinstance(target, tuple) else (target, None)
         found = {
             "question": cls.kind,
             "user": None if record.is_row_level else known["user"],
@@ -508,6 +527,7 @@ class ItemQuestion(Question):
         """Item columns; several are given as a line of CSV."""
         item = "item" if self.item is None else self.item
         names = tuple(next(csv.reader([item]))) if isinstance(item, str) and "," in item else (item,)
+        require_column("--item", names[0])
         if len(names) > 1 and ("" in names or len(set(names)) < len(names)):
             raise option_error("--item must be different columns separated by commas, such as region,product")
         return names
@@ -651,7 +671,11 @@ class SummedQuestion(ItemQuestion):
 
     def column_options(self) -> dict[str, Any]:
         more = super().column_options()
-        return more if self.sum is None else more | {"value": self.sum} | parse_grid(self.bounds, self.step)
+        return (
+            more
+            if self.sum is None
+            else more | {"value": require_column("--sum", self.sum)} | parse_grid(self.bounds, self.step)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -761,7 +785,7 @@ class ListedQuestion(ItemQuestion):
         number = listed_number(self.candidates)
         if number is not None or self.candidates is None:
             return number
-        if self.item is None and not isinstance(self.candidates, list | tuple):
+        if self.item is None and isinstance(self.candidates, str | Path):
             return len(read_candidates(self.candidates, None))
         return len(self.item_list or ())
 
@@ -819,9 +843,14 @@ class ListedQuestion(ItemQuestion):
 # Numbers in options and records.
 
 
-def listed_number(candidates: Any) -> int | None:
+_MOST_LISTED = 2**62  # a range of more candidates is not supported
+
+
+def listed_number(candidates: Any, option: str = "--candidates") -> int | None:
     """Return the number of candidates if only that is given; None for a list or a file."""
     if isinstance(candidates, int) and not isinstance(candidates, bool):
+        if candidates > _MOST_LISTED:
+            raise option_error(f"{option} must be a list or a number of at most 2^62")
         return candidates
     if isinstance(candidates, str) and candidates.isascii() and candidates.isdecimal() and len(candidates) < 19:
         return int(candidates)

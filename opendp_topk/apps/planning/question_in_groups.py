@@ -15,7 +15,7 @@ from .files import items_as_integers, read_candidates
 from .groups import KEPT_GROUPS, GroupedTask
 from .options import NO_OPTION, given_options, named, option_error, options_of
 from .plan import Plan
-from .question import ListedQuestion, PrivacyBudget, Question, TableUnit, listed_number
+from .question import ListedQuestion, PrivacyBudget, Question, TableUnit, listed_number, require_column
 from .questions import record_question
 from .release_record import ReleaseRecord, parameters_of
 from .units import Columns, UserUnit
@@ -63,7 +63,7 @@ class InGroups(Question):
 
     @cached_property
     def group_list(self) -> tuple[Any, ...] | None:
-        if listed_number(self.groups) is not None:
+        if listed_number(self.groups, "--groups") is not None:
             return None
         named = isinstance(self.groups, str | Path)
         return read_candidates(self.groups, what="groups") if named else public_items(self.groups, "groups")
@@ -86,11 +86,11 @@ class InGroups(Question):
     @cached_property
     def columns(self) -> Columns:
         own: Columns = self.question.columns
-        return replace(own, group=self.group)
+        return replace(own, group=self.group if self.group is None else require_column("--group", self.group))
 
     def task(self) -> GroupedTask:
         rows, most = self.columns.is_row_level, self.groups_per_person
-        number = listed_number(self.groups)
+        number = listed_number(self.groups, "--groups")
         groups = self.group_list if number is None else range(number)
         own = 1 if most is None else checks.require_positive_int(named("--groups-per-person"), most)
         return GroupedTask(self.question.task(), groups or (), own, None if rows else "random")

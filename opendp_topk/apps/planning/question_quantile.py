@@ -15,7 +15,7 @@ from ..ledger.amounts import parse_exact
 from .options import named, option_error
 from .plan import Plan
 from .quantile import NumericColumns, QuantilesTask, QuantileTask, quantile_phrase
-from .question import Question, grid_of_record, grid_options, grid_texts, parse_grid
+from .question import Question, grid_of_record, grid_options, grid_texts, parse_grid, require_column
 from .release_record import ReleaseRecord, quantiles_of
 from .units import UserUnit, recover_fraction
 
@@ -60,7 +60,7 @@ class Quantile(Question):
         asked = [parse_exact(f"0{one}" if one.startswith(".") else one, named("--quantile")) for one in texts]
         found = NumericColumns(
             self.unit.column,
-            value=self.column,
+            value=require_column("--column", self.column),
             quantiles=tuple(Fraction(*lowest_terms(one, named("--quantile"))) for one in asked),
             max_rows=1 if self.max_rows is None else checks.require_positive_int(named("--max-rows"), self.max_rows),
             **parse_grid(self.bounds, self.step),

@@ -63,6 +63,12 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
             yield Plan(query, query.task.build_within_budget(query, float(record.scale or 0), known["threshold"]))
 
     @classmethod
+    def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
+        """Return the options with the number of candidates: without it, a release would not be limited to the list."""
+        number = {"candidates": record.mechanism["candidates"]} if record.has_listed_candidates else {}
+        return super().record_options(record) | number
+
+    @classmethod
     def noise_sentence(cls, record: ReleaseRecord) -> str:
         if record.mechanism["mechanism"] != "stable_histogram":
             return super().noise_sentence(record)

@@ -79,6 +79,7 @@ def _is_consistent(record: ReleaseRecord) -> bool:
     return (
         all(one is None or len(one) == len(released.items) for one in beside)
         and isinstance(record.d_out, tuple) == record.symbol.startswith("(")
+        and isinstance(record.target or record.d_out, tuple) == record.symbol.startswith("(")
         and (released.groups is None or "partition" in known)
         and asked.is_valid_record(record)
         and asked.numbers is ("item" not in known)

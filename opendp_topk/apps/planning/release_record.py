@@ -63,6 +63,7 @@ from .record_fields import (
     Seconds,
     SoftwareFields,
     StatedFields,
+    Target,
     Text,
     Whole,
 )
@@ -153,7 +154,7 @@ class PrivacyClaim:
         measure, unit, loss = plan.measurement.output_measure, plan.query.unit, plan.loss
         profile = measure == PrivacyProfile()
         symbol = "(epsilon, delta)" if profile else measure.symbol
-        d_out = (_round_up_epsilon(loss[0]), loss[1]) if profile else loss  # [d-out]
+        d_out = (round_up_epsilon(loss[0]), loss[1]) if profile else loss  # [d-out]
         return cls(measure_name(measure), symbol, unit.neighbors, unit.d_in, d_out)  # [for-whom]
 
     # end-proof-region: record_claim
@@ -191,6 +192,7 @@ class ReleaseRecord(OnlyFields):
         neighbors: Neighbouring tables: users are added or removed, or the rows of users are replaced.
         d_in: Number of users by which neighbouring tables differ.
         d_out: Privacy loss, rounded up; a pair with delta.
+        target: Privacy target that was requested; numbers that no float equals are texts, such as 1/3.
         mechanism: Parameters of the chain from the table to the items, by name; for groups, those within each group.
         scale: Scale of the noise, in users, in steps of the granularity for sums, in 1/q rows for a quantile p/q, and
             in rows for several quantiles. Null if there is no single scale.
@@ -229,6 +231,7 @@ class ReleaseRecord(OnlyFields):
     neighbors: Literal["add_remove", "replace"]
     d_in: Positive
     d_out: Amount | tuple[Amount, Amount]
+    target: Target | tuple[Target, Target] | None = None
     mechanism: Annotated[Mapping[str, Any], Rule(ItemMechanism | NumberMechanism | NumbersMechanism)]
     scale: Amount | None
     accuracy: AccuracyGuarantee
@@ -391,7 +394,7 @@ def record_reader() -> tuple[Any, Any]:
 
 
 # proof-region: written_epsilon
-def _round_up_epsilon(number: Any) -> float:
+def round_up_epsilon(number: Any) -> float:
     """Return a float64 whose shortest decimal, which a record contains, is at least ``number``."""
     near = float(number)
     while Fraction(repr(near)) < to_fraction(number):  # [no-less]

@@ -6,6 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from ...errors.files import quote_path
 from ...spaces.measures import PrivacyProfile
 from ...tables import frames as parts
 from ..ledger import Ledger
-from ..ledger.charges import PriorPayments, validate_label
+from ..ledger.amounts import parse_exact
+from ..ledger.charges import PriorPayments, delta_of_most_releases, validate_label
 from ..ledger.journal import utc_timestamp
 from ..ledger.planned import require_readable_data
 from ..ledger.stated import OWN, release_metadata, validate_metadata
@@ -23,7 +25,15 @@ from .files import write_file_list
 from .options import NO_OPTION, OptionGroup, given_options, named, option_error
 from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
-from .release_record import OtherUsersCount, ReleasedItems, ReleaseRecord, engine_fields, list_digest, parameters_of
+from .release_record import (
+    OtherUsersCount,
+    ReleasedItems,
+    ReleaseRecord,
+    engine_fields,
+    list_digest,
+    parameters_of,
+    plain_value,
+)
 from .several import require_neighbors
 from .sources import ENGINES, Engine, SourceTable, TableReadOptions
 from .steps import log_step
@@ -202,6 +212,7 @@ def release_table(
                         "padded": reading.pad,
                         "group_list": grouping,
                         "question": question.record_fields(plan),
+                        "target": _target_field(question.budget) if options.planned is None else None,
                     }
 
                     def build_record(
@@ -229,6 +240,18 @@ def release_table(
         found = TableRelease(record, store.path, _unstored_error(store, record, payment.ledger, unsettled))
         finish(found)
         return found
+
+
+def _target_field(budget: Any) -> Any:
+    """Return the target of a budget as a record contains it: numbers that no float equals are texts."""
+
+    def exact_number(value: Any) -> float | str:
+        number = parse_exact(value, "the target")
+        nearest = plain_value(number)
+        return nearest if isinstance(nearest, float) and Fraction(repr(nearest)) == number else str(number)
+
+    main, delta = exact_number(budget.main.d_out), budget.exact_delta
+    return main if delta is None else (main, exact_number(delta))
 
 
 @contextlib.contextmanager
@@ -361,6 +384,9 @@ def draw_and_record(
         with log_step("paying", hidden=hidden):
             if planned is None:
                 once = _is_repeat_refused(words, again)
+                if delta is not None:
+                    unit = query.unit.d_in, delta, words["at_most"], words["shared"]
+                    delta = delta_of_most_releases(account._journal, measurement, *unit)
                 reserved = account.reserve(measurement, d_in=query.unit.d_in, delta=delta, once=once, **words)
             else:
                 paid = account.planned(planned)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from ...combinators.followed_by import make_followed_by
@@ -154,6 +156,8 @@ def _computed_findings(
     yield RecordFinding("measurement", AGREES, "it was rebuilt, and has exactly these parameters")
     (plan, promises), proof = found, proof_summary(found[0].measurement)
     yield _cost_finding(record.claim, PrivacyClaim.from_plan(plan), same, plan.query.unit.protected_users)
+    if record.target is not None:
+        yield _compare_finding("target", _meets_target(plan, record.target), same, "the map meets it")
     for name in sorted({*record.promises, *promises}):
         told, computed = record.promises.get(name), promises.get(name)
         theorem = "the theorem gives this text and this number"
@@ -168,6 +172,13 @@ def _computed_findings(
         name = str(other.get("document", one.get("document")))
         alike = canonical_json(one) == canonical_json(other)
         yield _compare_finding(f"proof {name}", alike, same, "its digests are those of this library")
+
+
+def _meets_target(plan: Plan[Any, UserUnit], target: Any) -> bool:
+    exact = tuple(Fraction(str(one)) for one in target) if isinstance(target, tuple) else Fraction(str(target))
+    with suppress(TopKError):  # a number instead of a pair, or the reverse, or a delta that is not a probability
+        return plan.measurement.check(plan.query.unit.d_in, exact)
+    return False
 
 
 def _finding(what: str, agrees: bool, why: str, why_not: str) -> RecordFinding:
