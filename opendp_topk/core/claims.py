@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 import itertools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
@@ -19,7 +18,7 @@ from .. import proof
 from ..errors import CapacityError, ParameterError, ParameterTypeError, checks
 from ..errors.checks import require_names
 from ..proof import UNPROVEN, Proof
-from .partials import require_fitting_call
+from .partials import require_fitting_call, signature_of
 
 # The claim of a measurement or transformation: where it is proved, and how it is rebuilt.
 #
@@ -51,7 +50,9 @@ def claim_contents(owner: Claimed, recipe: Recipe | None) -> tuple[Any, ...]:
 
     A member that can have a claim contributes its claim instead of its attributes.
     """
-    found = _record_attributes(owner)
+    attributes = {**vars(owner)}
+    attributes.pop("_claim", None)
+    found = [_layout_token(type(owner), *attributes), *attributes.values()]  # type: ignore[arg-type]
     if recipe is not None:
         found += [*recipe.arguments, *recipe.options.values()]
     opened: set[int] = set()
@@ -64,13 +65,18 @@ def claim_contents(owner: Claimed, recipe: Recipe | None) -> tuple[Any, ...]:
 
 
 def _record_attributes(record: Any) -> list[Any]:
-    """Return the class of a record, and the names and values of all that is stored in it, except its claim.
+    """Return a token for the class and the names of all that is stored in a record, and their values.
 
     This includes attributes that are not fields, such as one that hides a method.
     """
-    stored = {**vars(record)}
-    stored.pop("_claim", None)
-    return [type(record), *stored, *stored.values()]
+    attributes = vars(record)
+    return [_layout_token(type(record), *attributes), *attributes.values()]  # type: ignore[arg-type]
+
+
+@functools.cache
+def _layout_token(kind: type, *names: str) -> object:
+    """Return one object for all records of one class with equal names in one order, and another one for others."""
+    return object()  # [one-object]
 
 
 @functools.cache
@@ -150,8 +156,8 @@ class Claimed:
 
 def attach_claim(built: Built, proof: Proof, recipe: Recipe | None = None) -> Built:
     """Return a copy of ``built`` with a claim; ``built`` must have just been made by the code that ``proof`` covers."""
-    made: Built = replace(built)  # type: ignore[type-var]
-    object.__setattr__(made, "_claim", _Claim(proof, recipe, claim_contents(made, recipe)))  # [claim]
+    made: Built = object.__new__(type(built))
+    vars(made).update(vars(built), _claim=_Claim(proof, recipe, claim_contents(built, recipe)))  # [claim]
     return made
 
 
@@ -229,7 +235,7 @@ class Recipe:
     @staticmethod
     def from_call(constructor: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Recipe:
         """Return the recipe of a call that fits the constructor; mutable arguments and iterators are copied."""
-        require_fitting_call(constructor.__name__, _signature_of(constructor), arguments, options)
+        require_fitting_call(constructor, arguments, options)
         kept = {name: _copy_argument(value) for name, value in options.items()}
         return Recipe(constructor, tuple(map(_copy_argument, arguments)), kept)
 
@@ -248,7 +254,7 @@ class Recipe:
     @functools.cached_property
     def comparison_key(self) -> Hashable:
         """A value that is equal for recipes that build the same: the constructor and its bound arguments."""
-        bound = inspect.signature(self.constructor).bind(*self.arguments, **self.options)
+        bound = signature_of(self.constructor).bind(*self.arguments, **self.options)
         bound.apply_defaults()
         return self.constructor, _comparable_value(dict(bound.arguments))
 
@@ -302,17 +308,21 @@ def _comparable_value(value: Any) -> Hashable:
     return value if isinstance(value, Hashable) else ("at", id(value))
 
 
-@functools.cache
-def _signature_of(constructor: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(constructor)
-
-
 def _copy_argument(value: Any) -> Any:
-    if isinstance(value, Iterator):
-        listed = tuple(itertools.islice(value, _MOST + 1))
-        if len(listed) > _MOST:
-            raise ParameterError(f"an argument is an iterator of more than {_MOST:,} values: give a list")
-        return listed
-    if isinstance(value, list | dict | np.ndarray):
-        return value.copy()
-    return value
+    copier = _argument_copier(type(value))  # type: ignore[arg-type]
+    return value if copier is None else copier(value)
+
+
+@functools.cache
+def _argument_copier(kind: type) -> Callable[[Any], Any] | None:
+    """Return the function that copies an argument of this type; None if it is not copied."""
+    if issubclass(kind, Iterator):
+        return _list_iterator
+    return operator.methodcaller("copy") if issubclass(kind, list | dict | np.ndarray) else None
+
+
+def _list_iterator(values: Iterator[Any]) -> tuple[Any, ...]:
+    listed = tuple(itertools.islice(values, _MOST + 1))
+    if len(listed) > _MOST:
+        raise ParameterError(f"an argument is an iterator of more than {_MOST:,} values: give a list")
+    return listed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ def partial_constructor(
 
     def create_partial(*args: P.args, **kwargs: P.kwargs) -> Partial[Domains, Metrics, Built]:
         warn_if_experimental(constructor, create_partial.__name__)
-        require_fitting_call(create_partial.__name__, shorter, args, kwargs)
+        require_fitting_call(create_partial, args, kwargs)
         return Partial(constructor, args, kwargs)  # [as-given]
 
     create_partial.__name__ = create_partial.__qualname__ = constructor.__name__.replace("make_", "then_", 1)
@@ -96,18 +97,35 @@ def partial_constructor(
 _OPENDP_ARGUMENTS = {"negate": "optimize"}
 
 
-def require_fitting_call(
-    name: str, signature: inspect.Signature, arguments: tuple[Any, ...], options: Mapping[str, Any]
-) -> None:
-    """Raise an error with a hint if the function ``name`` does not accept these arguments."""
-    mistake = ""
+def require_fitting_call(function: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Raise an error with a hint if ``function`` does not accept these arguments."""
+    mistake, signature = "", signature_of(function)
     try:
-        signature.bind(*arguments, **options)
+        required, accepted = _option_names(function, len(arguments))
+        if not required <= options.keys() <= accepted:
+            signature.bind(*arguments, **options)
     except TypeError as error:
         mistake = unknown_keyword(options, signature.parameters) or str(error)
     if mistake:
+        name = function.__name__
         names = inspect.Signature([one.replace(annotation=one.empty) for one in signature.parameters.values()])
         raise ParameterTypeError(f"{name}: {mistake}; its signature is {name}{names}")
+
+
+@functools.cache
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function that is never changed."""
+    return inspect.signature(function)
+
+
+@functools.cache
+def _option_names(function: Callable[..., Any], count: int) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of the required and of the accepted options after ``count`` positional arguments."""
+    given = signature_of(function).bind_partial(*[None] * count).arguments
+    left = [one for name, one in signature_of(function).parameters.items() if name not in given]
+    named = {one.name for one in left if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    varied = {one.name for one in left if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)}
+    return frozenset({one.name for one in left if one.default is one.empty} - varied), frozenset(named)
 
 
 def unknown_keyword(given: Iterable[str], accepted: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """Chains keep their types: mypy accepts right user code, and names what is wrong on the wrong lines."""
 
 import inspect
+import itertools
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.combinators import conversions
+from opendp_topk.core.partials import require_fitting_call
 from opendp_topk.core.public_names import NAMESPACES
 from tests.concepts.sentinels import raises_exactly
 
@@ -59,6 +61,24 @@ def test_every_constructor_names_an_unknown_keyword(name: str) -> None:
     first = [made] if name in dir(conversions) else []
     said = f"{name}: there is no argument 'zzz'; its signature is {name}("
     raises_exactly(tk.errors.ParameterTypeError, lambda: getattr(tk, name)(*first, zzz=0), said)
+
+
+@pytest.mark.parametrize("signature", ["a, b=1, *, c, d=2", "a, /, b=1", "a, *, b=1, **c", "a, /, b, *c"])
+def test_a_call_is_accepted_if_it_binds(signature: str) -> None:
+    function = eval(f"lambda {signature}: 0")
+    for given, mask in itertools.product(range(4), range(32)):
+        options = {name: 0 for place, name in enumerate("abcde") if mask >> place & 1}
+        try:
+            require_fitting_call(function, (0,) * given, options)
+            fits = True
+        except tk.errors.ParameterTypeError:
+            fits = False
+        try:
+            function(*(0,) * given, **options)
+        except TypeError:
+            assert not fits
+        else:
+            assert fits
 
 
 def test_type_hints_of_public_names_can_be_read() -> None:
