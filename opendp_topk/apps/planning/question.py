@@ -328,7 +328,7 @@ class Question(OptionGroup):
 
     @classmethod
     def owns(cls, known: Mapping[str, Any]) -> bool:
-        """Return True if these parameters of a record's mechanism are those of this question."""
+        """Return True if these parameters of a record's mechanism are those of this question, not of ``TopK``."""
         return known.get("mechanism") in cls.mechanisms and "partition" not in known
 
     @classmethod

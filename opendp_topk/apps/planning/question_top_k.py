@@ -66,9 +66,8 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
 
     @classmethod
     def owns(cls, known: Mapping[str, Any]) -> bool:
-        """Return True for all mechanisms that select from listed items, which have no name in common."""
-        others = known.keys() & {"partition", "limit", "test_scale"} or known.get("mechanism") == "top_k_coverage"
-        return not others and "item" in known and known.get("candidates") is not None
+        """Return True for all mechanisms with listed items: every other question is tried first."""
+        return "item" in known and known.get("candidates") is not None
 
     @classmethod
     def record_fields(cls, plan: Plan[Any, UserUnit]) -> dict[str, Any]:
