@@ -144,24 +144,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.nodeid.startswith(FORGETTING))
     ignored = items[0].config.getini("filterwarnings") if items else ()
     instances: dict[tuple[str, bool], list[pytest.Item]] = {}
+    named: dict[pytest.Item, set[str]] = {}
     for item in items:
-        for mark in item.iter_markers("quick"):
-            given = item.callspec.params  # type: ignore[attr-defined]
-            if not all(_among(given[name], values) for name, values in mark.kwargs.items()):
+        marks = list(item.iter_markers())
+        chosen = [mark.kwargs for mark in marks if mark.name == "quick"]
+        named[item] = names = {mark.name for mark in marks}
+        if chosen and not chosen[0]:
+            names.add("all quick")
+        for name, values in (pair for options in chosen for pair in options.items()):
+            if not _among(item.callspec.params[name], values):  # type: ignore[attr-defined]
                 item.add_marker(pytest.mark.slow)
-        slow = item.get_closest_marker("slow") is not None
+                names.add("slow")
+        slow = "slow" in names
         instances.setdefault((item.nodeid.partition("[")[0], slow), []).append(item)
         if slow and not item.nodeid.startswith(TRACED):
             item.add_marker(pytest.mark.untraced)
-        if not any(map(item.get_closest_marker, TIERS)):
+        if names.isdisjoint(TIERS):
             item.add_marker(pytest.mark.filterwarnings("error", "ignore::ResourceWarning", *ignored), append=False)
     for alike in instances.values():
         last = len(alike) - 1
         for at, item in enumerate(alike):
-            quick = item.get_closest_marker("quick")
-            if at not in {0, last // 2, last} and (quick is None or quick.kwargs):
+            if at not in {0, last // 2, last} and "all quick" not in named[item]:
                 item.add_marker(pytest.mark.untraced)
-            if at not in {0, last} and not any(map(item.get_closest_marker, (*TIERS, "quick"))):
+            if at not in {0, last} and named[item].isdisjoint((*TIERS, "quick")):
                 item.add_marker(pytest.mark.further)
     if "OPENDP_TOPK_DAY" in os.environ:
         others = of_other_days(items, int(os.environ["OPENDP_TOPK_DAY"]))

@@ -21,6 +21,7 @@ from opendp_topk.core.measurement import Declared
 from opendp_topk.proof import claim_digest, latex
 from tests.concepts.copies import spoil
 from tests.concepts.sentinels import raises_exactly
+from tests.pages.tightness import all_examples
 
 from ..docs.test_site import axe_script, visited
 from .pages import Element, broken_links, read
@@ -31,9 +32,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NAME = "measurements/permute_and_flip"
 SIGNER = "<b>R. E. Viewer</b> & 'Co'"
 FEW = ("make_permute_and_flip", "make_laplace")
-EXAMPLES = [one for one in shipped.shipped_examples() if one.constructor in FEW]
+EXAMPLES = [one for one in all_examples() if one.constructor in FEW]
 DAY = date(2026, 1, 2)
-ALL = shipped.shipped_examples  # whatever a fixture puts in its place
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_the_rows_are_those_of_the_verifier(roots: dict[str, Element]) -> None:
 
 
 def test_what_takes_no_scores_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    keyed = [one for one in ALL() if not isinstance(one.measurement.input_domain, tk.VectorDomain)]
+    keyed = [one for one in all_examples() if not isinstance(one.measurement.input_domain, tk.VectorDomain)]
     assert {one.constructor for one in keyed} >= {"make_partition_selection"}
     monkeypatch.setattr(shipped, "shipped_examples", lambda: iter(keyed))
     found = collect_findings(2)

@@ -35,11 +35,20 @@ def test_a_claim_names_its_proof_its_foundations_and_its_tests() -> None:
     assert claim.signoffs == claim.accepted_by == ()
 
 
-def test_a_claim_whose_document_is_missing_names_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_whose_document_is_missing_names_its_tests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, text in (
+        ("repo", "tk.make_laplace"),
+        ("a", "then_report_noisy_top_k(2)"),
+        ("b", "make_report_noisy_top_k"),
+    ):
+        (tmp_path / "tests" / name).mkdir(parents=True)
+        (tmp_path / "tests" / name / "test_it.py").write_text(text)
+    monkeypatch.setattr(registry, "_TESTS", tmp_path / "tests")
+    monkeypatch.setattr(registry, "_names_in_tests", registry._names_in_tests.__wrapped__)
     monkeypatch.setattr(registry, "document_of", lambda _: None)
     claim = registry._load_claim("make_report_noisy_top_k", [])
     assert (claim.document, claim.status) == (None, "missing")
-    assert "tests/measurements/test_report_noisy_top_k.py" in claim.tests
+    assert claim.tests == ("tests/a/test_it.py", "tests/b/test_it.py")
 
 
 @pytest.mark.slow

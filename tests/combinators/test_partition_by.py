@@ -265,10 +265,10 @@ def test_regions_and_the_whole_cost_one_list_more(regions: int) -> None:
 
 
 def test_equal_groups_cost_as_many_as_a_person_has() -> None:
-    """The best of a thousand towns: three of them for one person, and six where a person is replaced."""
+    """The best of fifty towns: three of them for one person, and six where a person is replaced."""
     for measure, one in ((MAX, 0.5), (tk.RangeDivergence(), 0.5), (tk.ZeroConcentratedDivergence(), None)):
         best = choice(2, measure)
-        many = dict.fromkeys(range(1000), best)
+        many = dict.fromkeys(range(50), best)
         for metric, moves in ((ADD, 1), (REPLACE, 2)):
             built = tk.make_partition_by(DOMAIN, metric, measure, measurements=many, max_groups=3)
             dearest = 3 * best.exact_map(1) if moves == 1 else max(6 * best.exact_map(1), 3 * best.exact_map(2))

@@ -212,7 +212,7 @@ def test_a_refusal_says_with_which_scale_it_would_fit(make: Make) -> None:
 
     ledger = make(1, metric=space[1])
     ledger.reserve(cost="0.95")
-    raises_exactly(BudgetError, lambda: ledger.reserve(chained(4)), "It fits with scale=40 or more")
+    raises_exactly(BudgetError, lambda: ledger.reserve(chained(4)), "It fits with a scale of 40 or more")
     assert (ledger.fits(chained(40)), ledger.fits(chained(39.9))) == (True, False)
     raises_exactly(BudgetError, lambda: ledger.reserve(cost="0.06"), "0.05 is left")
     ledger.reserve(cost=str(ledger.remaining()))

@@ -47,6 +47,7 @@ def frame(table: Table) -> Any:
     return pl.DataFrame(rows, {"user": pl.Int64, "item": pl.String}, orient="row")
 
 
+@functools.cache
 def threshold(scale: Fraction, keys: int, delta: Fraction) -> Fraction:
     noise = DiscreteGaussianNoise(scale, Fraction(1, 2**28))
     return noise.least_threshold(lambda level: noise.new_partition_probability(1, keys, level) <= delta)
@@ -131,7 +132,7 @@ WORLD: Table = {1: ("a", "b"), 2: ("b", "c"), 3: ("b",)}
 def test_the_law_of_all_rounds(least: int, rounds: int) -> None:
     link = build(PROFILE, scale=0.8, delta=0.1, rounds=rounds, minimum_users=least)
     exact = law(WORLD, *noise_of(rounds, 0.8, 0.1, least=least), least)
-    assert chi_square.p_value(Counter(releases(link, WORLD, 40_000)), exact) > chi_square.ODDS
+    assert chi_square.p_value(Counter(releases(link, WORLD, 16_000)), exact) > chi_square.ODDS
 
 
 def excess(before: Any, after: Any, epsilon: float) -> float:
@@ -171,22 +172,24 @@ def test_no_pair_of_tables_exceeds_the_map_and_some_come_near(neighbors: str, ro
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])
-def test_a_new_key_is_nearly_as_likely_in_all_rounds_together_as_claimed(rounds: int) -> None:
-    for scale, delta in ((2.0, 0.01), (1.0, 1e-4)):
-        claimed = build(PROFILE, max_items=1, scale=scale, delta=delta, rounds=rounds).map(1).delta(30)
-        met = 1 - law({1: ("x",)}, *noise_of(rounds, scale, delta, 1))[()]
-        assert 0.97 < met / claimed <= 1
+@pytest.mark.parametrize(("scale", "delta"), [(2.0, 0.01), (1.0, 1e-4)])
+def test_a_new_key_is_nearly_as_likely_in_all_rounds_together_as_claimed(
+    rounds: int, scale: float, delta: float
+) -> None:
+    claimed = build(PROFILE, max_items=1, scale=scale, delta=delta, rounds=rounds).map(1).delta(30)
+    met = 1 - law({1: ("x",)}, *noise_of(rounds, scale, delta, 1))[()]
+    assert 0.97 < met / claimed <= 1
 
 
 def test_no_number_of_new_keys_exceeds_the_curve_of_one_round_where_all_sums_are_released() -> None:
     link = build(PROFILE, max_items=40, epsilon=2.0, delta=1e-6, rounds=1)
     curve, scale, level = link.map(1), link.parameters["scale"], link.parameters["threshold"]
     for epsilon in (1.5, 1.9, 2.0, 2.2):
-        met = 0.0
+        met, claimed = 0.0, curve.delta(epsilon)
         for n, new in [(1, 0), *itertools.combinations_with_replacement(range(40, 0, -3), 2)]:
             lost = 1 - PHI((level - 1 / math.sqrt(n)) / scale) ** new
             hidden = normal_deltas((1 - new / n) / scale**2, np.array([epsilon]))[0]
-            met = max(met, (lost + (1 - lost) * hidden) / curve.delta(epsilon))
+            met = max(met, (lost + (1 - lost) * hidden) / claimed)
         assert 0.97 < met <= 1 + 1e-6, (epsilon, met)
 
 

@@ -13,7 +13,7 @@ from opendp_topk.core import public_names
 
 from . import above, above_curve, copies, few, losses_met, machine_marks, proof_map, quantiles, record_schema, reference
 from .reading_list import table as reading_list
-from .tightness import HEADER, claim_columns, tightness_table
+from .tightness import HEADER, all_examples, claim_columns, tightness_table
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = "python -m tests.pages"
@@ -130,7 +130,7 @@ def has_the_rows(text: str) -> bool:
 
 def listed() -> list[shipped.Example]:
     """What the page of the losses speaks of."""
-    return [example for example in shipped.shipped_examples() if claim_columns(example) is not None]
+    return [example for example in all_examples() if claim_columns(example) is not None]
 
 
 OPEN = "\n## What was tried at the loosest maps\n"

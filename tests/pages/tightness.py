@@ -1,5 +1,7 @@
 """The table of docs/tightness.md: what each map claims, and the largest loss that the exact verifier finds."""
 
+import functools
+
 from opendp_topk.apps.audit import Report, shipped
 from opendp_topk.apps.audit.report import claimed_limit
 from opendp_topk.spaces.domains import FrameDomain
@@ -16,6 +18,12 @@ is compared at the claimed epsilon. A ratio of 1 means that the map is tight. If
 larger loss; the proofs state which maps are exact suprema. Quantiles of [many numbers](#quantiles-of-many-numbers)
 have larger losses. Written by `python -m tests.pages`.
 """
+
+
+@functools.cache
+def all_examples() -> tuple[shipped.Example, ...]:
+    """Every shipped example, made once a process."""
+    return tuple(shipped.shipped_examples())
 
 
 def claim_columns(example: shipped.Example) -> tuple[str, ...] | None:

@@ -4,6 +4,7 @@ A rate of an idiom is a thermometer: it shows that a text needs a reader, and ch
 """
 
 import ast
+import functools
 import io
 import re
 import subprocess
@@ -102,12 +103,21 @@ IDIOMS = {
 """Patterns, and the most that 10,000 words may have of each."""
 
 
+@functools.cache
+def definitions(place: str) -> list[ast.Module | ast.ClassDef | ast.FunctionDef]:
+    """The modules, classes and functions of a folder."""
+    waiting: list[ast.AST] = [ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / place).rglob("*.py"))]
+    for node in waiting:
+        for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, block, [])
+    return [node for node in waiting if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
+
+
 def texts(place: str) -> Iterator[str]:
     """The prose of a folder: docstrings of modules, and pages without their code and tables."""
-    for path in sorted((ROOT / place).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
-                yield NO_PROSE.sub("", text)
+    for node in definitions(place):
+        if text := ast.get_docstring(node):
+            yield NO_PROSE.sub("", text)
     for path in sorted((ROOT / place).rglob("*.md")):
         yield NO_PROSE.sub("", path.read_text("utf-8"))
 
@@ -120,8 +130,7 @@ def rates(prose: Iterable[str]) -> dict[str, float]:
 
 
 def function_names(place: str) -> list[str]:
-    trees = (ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / place).rglob("*.py")))
-    found = [node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    found = [node.name for node in definitions(place) if isinstance(node, ast.FunctionDef)]
     return [name.strip("_") for name in found if not name.startswith("__")]
 
 

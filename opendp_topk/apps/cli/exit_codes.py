@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -23,14 +22,6 @@ from . import log
 
 P = ParamSpec("P")
 DATA, USAGE, INTERRUPTED = 1, 2, 130
-_IN_COMMAND = (  # advice of a ledger for Python, and for the command
-    (r"\. It fits with scale=\S+ or more", ": state a smaller target"),
-    (
-        "pass accept_file_system='([^']*)'",
-        r"accept it with `ledger accept LEDGER \1`, for a new ledger with --accept-file-system \1",
-    ),
-    (r"open a ledger with Ledger\(address\), or choose", "choose"),
-)
 
 
 def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
@@ -66,7 +57,7 @@ def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
         except Exception as error:
             line = f"internal error ({type(error).__name__}); the details are omitted, as they may contain data"
             code, line = DATA, "; ".join([line, *spent_budget_notes(error)])
-        line = functools.reduce(lambda text, pair: re.sub(*pair, text), _IN_COMMAND, " ".join(line.split()))
+        line = " ".join(line.split())
         if not log.write_event("error", message=line, code=code):
             typer.echo(f"opendp-topk: {foreign.terminal_line(line)}", err=True)
         raise typer.Exit(code)

@@ -252,7 +252,10 @@ class FileLog:
         kind = file_system_kind(handle)
         reason = unreliability_reason(kind)
         if reason and kind not in self.accepts and kind not in recorded():  # [fit]
-            advice = f"move it to a local disk, use PostgreSQL, or pass accept_file_system={kind!r}"
+            advice = (
+                f"move it to a local disk, use PostgreSQL, or accept it by accept_file_system={kind!r} or "
+                "`opendp-topk ledger accept`, for a new ledger with --accept-file-system"
+            )
             raise ledger_error(self.place, "written", f"its file system is {kind}, {reason}; {advice}")
 
     def _read_last_record(self, handle: int) -> tuple[Record, int]:

@@ -410,7 +410,7 @@ class Ledger:
             return cost is not None and account.is_total_allowed(add_amounts(spent, cost))
 
         scale = least_fitting_scale(measurement, is_affordable)
-        return "" if scale is None else f". It fits with scale={scale:g} or more"
+        return "" if scale is None else f". It fits with a scale of {scale:g} or more"
 
     def planned(self, number: int) -> PlannedReleases:
         """Return the releases that :meth:`reserve_all` has paid for, in any process, by the number of its entry."""

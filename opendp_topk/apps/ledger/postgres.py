@@ -310,7 +310,8 @@ _SET_BACK = (
 )
 _MOVED = (
     "it is bound to another server or table: this one was restored or copied, or its server was promoted. If "
-    "no release is missing here, and the other one is no longer used, pass accept_file_system={!r}"
+    "no release is missing here, and the other one is no longer used, accept it by accept_file_system={!r} or "
+    "`opendp-topk ledger accept`"
 )
 
 

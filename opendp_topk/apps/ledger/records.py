@@ -16,7 +16,7 @@ from ...errors.files import quote_path
 
 Operation = TypeVar("Operation", bound=Callable[..., Any])  # its first argument has the ``place`` of the message
 
-EXISTS = "the name is already in use: open a ledger with Ledger(address), or choose another name"
+EXISTS = "the name is already in use: open the ledger that has it, or choose another name"
 MISSING = "there is no ledger of that name: create one with Ledger.create or `opendp-topk ledger create`"
 GONE = "it no longer exists: restore it from a backup that is not older than the last release"
 DAMAGED = "it is damaged: restore it from a backup that is not older than the last release"
