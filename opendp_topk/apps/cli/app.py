@@ -44,14 +44,14 @@ class CommandGroup(TyperGroup):
 @functools.cache
 def load_command(name: str) -> Any:
     """Return the command of this name, loading its module on the first call."""
-    from .exit_codes import with_exit_codes
+    from .options import documented_command
 
     found = getattr(importlib.import_module(f".{_MODULES.get(name, name)}", __package__), name)
     if isinstance(found, TyperGroup):
         return found
     if not isinstance(found, typer.Typer):
         single = typer.Typer(**_SETTINGS)
-        single.command(name)(with_exit_codes(found))
+        single.command(name)(documented_command(found))
         found = single
     return typer.main.get_command(found)
 

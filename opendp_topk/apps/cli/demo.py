@@ -11,9 +11,7 @@ import warnings
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from ...errors import TableError
 from ...errors.extras import import_extra
@@ -101,20 +99,16 @@ _UNIT: dict[str, Any] = {"unit": TableUnit(user="module"), "item": "imports"}
 _DELTA = 1e-6  # far below one over the number of modules
 
 
-def demo(
-    k: Annotated[int, typer.Option("--k", "-k", help="Number of items to release.")] = 5,
-    epsilon: Annotated[
-        float, typer.Option(help="Privacy target: epsilon of pure differential privacy, > 0.", metavar="E")
-    ] = 1.0,
-    write: Annotated[
-        str | None,
-        typer.Option(help="Also write imports.csv, the table, and modules.txt, the candidates.", metavar="FOLDER"),
-    ] = None,
-) -> None:
+def demo(*, k: int = 5, epsilon: float = 1.0, write: str | None = None) -> None:
     """Make a real release, offline, step by step.
 
     The table contains the imports of standard modules by the modules of Python's standard library: users are the
     importing modules, items the imported ones.
+
+    Options:
+        k (-k): Number of items to release.
+        epsilon (E): Privacy target: epsilon of pure differential privacy, > 0.
+        write (FOLDER): Also write imports.csv, the table, and modules.txt, the candidates.
     """
     items = public_modules()
     question = TopK(k=k, candidates=items, budget=PrivacyBudget(epsilon=epsilon), **_UNIT)

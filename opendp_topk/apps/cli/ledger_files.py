@@ -1,9 +1,9 @@
-"""``opendp-topk ledger``: the commands that write files, and the options and output that all its commands share."""
+"""``opendp-topk ledger``: the commands that write files, and the output that all its commands share."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -14,24 +14,16 @@ from ..ledger.files import write_report
 from ..ledger.logs import resolve_path
 from ..planning.record_store import STDOUT
 from . import show
-from .options import Json, value_option
-
-Source = Annotated[
-    str, typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#schema/name.")
-]
-KeyOption = Annotated[
-    str | None,
-    value_option(
-        "With --head: a file with the public Ed25519 key, in PEM, that must verify the signature of the head.", "PUB"
-    ),
-]
-New = Annotated[str, typer.Argument(metavar="NEW", help="A new file.")]
 
 
-def backup(file: Source, new: New, as_json: Json = False) -> None:
+def backup(file: str, new: str, *, as_json: bool = False) -> None:
     """Copy the records to a new file, and check them.
 
     The copy is itself a ledger: keep it in a place from which no release is paid.
+
+    Options:
+        file (LEDGER): A file, or postgresql://user@host/database#schema/name.
+        new (NEW): A new file.
     """
     with Ledger(file) as found:
         account = found.at_one_moment()
@@ -40,14 +32,13 @@ def backup(file: Source, new: New, as_json: Json = False) -> None:
     print_action({"written": new, "head": head}, f"Copied to {new}.", as_json=as_json)
 
 
-def repair(
-    file: Annotated[str, typer.Argument(metavar="LEDGER", help="A file.")],
-    charge_rest: Annotated[
-        bool, typer.Option("--charge-rest", help="Charge all of the remaining budget if records at the end are lost.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
-    """Repair a damaged ledger file. The amount spent is never lowered; the damaged file is kept beside it."""
+def repair(file: str, *, charge_rest: bool = False, as_json: bool = False) -> None:
+    """Repair a damaged ledger file. The amount spent is never lowered; the damaged file is kept beside it.
+
+    Options:
+        file (LEDGER): A file.
+        charge_rest: Charge all of the remaining budget if records at the end are lost.
+    """
     found = Ledger.repair(file, charge_rest=charge_rest)
     print_result({"repaired": found}, *(found or ["nothing to repair"]), as_json=as_json)
 
