@@ -15,7 +15,7 @@ from ...spaces.metrics import UserDistance
 from ..ledger import Entry, Ledger
 from ..ledger.amounts import Filter, parse_exact
 from ..ledger.planned import PLANNED
-from ..ledger.report import csv_table, format_distance, json_lines, ledger_page, ledger_summary, release_title
+from ..ledger.report import csv_table, format_distance, json_lines, ledger_summary, release_title
 from ..ledger.stated import TITLES
 from ..planning.options import given_options, option_words, require_one_option
 from ..planning.question import NEIGHBORS
@@ -27,6 +27,7 @@ from . import ledger_files, show
 from .exit_codes import DATA
 from .files import read_schedule
 from .ledger_files import print_json, print_result
+from .ledger_page import render_ledger_page
 from .options import Positive, documented_command
 
 
@@ -138,7 +139,7 @@ def report(file: str, *, to: str | None = None, as_json: bool = False) -> None:
         return
     ledger_files.require_file_ending(to, (".html",))
     with Ledger(file) as account:
-        ledger_files.write_text_file(to, ledger_page(account), as_json=as_json)
+        ledger_files.write_text_file(to, render_ledger_page(account), as_json=as_json)
 
 
 def verify(file: str, *, head: str | None = None, key: str | None = None, as_json: bool = False) -> None:
