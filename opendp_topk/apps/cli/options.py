@@ -81,12 +81,10 @@ def documented_command(function: Callable[..., None]) -> Any:
 def _typer_parameter(parameter: inspect.Parameter, one: Option) -> inspect.Parameter:
     word, _, optional = str(parameter.annotation).partition(" ")
     kind: Any = _KINDS[word] | None if optional else _KINDS[word]
-    shown: dict[str, Any] = {"metavar": one.metavar or None, "help": f"{one.words} {one.more}".strip()}
     if parameter.kind is parameter.KEYWORD_ONLY:
-        flags = [option_name(parameter.name.removeprefix("as_")), *([one.short] if one.short else [])]
-        kind = Annotated[kind, typer.Option(*flags, **shown, min=1 if word == "Positive" else None)]
+        kind = _typer_option(parameter.name.removeprefix("as_"), one, kind, min=1 if word == "Positive" else None)
     elif word != "typer.Context":
-        kind = Annotated[kind, typer.Argument(**shown)]
+        kind = Annotated[kind, typer.Argument(metavar=one.metavar, help=one.words)]
     return parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=kind)
 
 
@@ -96,6 +94,13 @@ def _typer_callback(call: Callable[..., None], parameters: list[inspect.Paramete
     wrapped.__signature__ = inspect.Signature(parameters)
     wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
     return wrapped
+
+
+def single_command(name: str, callback: Callable[..., None], **settings: Any) -> Any:
+    """Return the command that calls ``callback``."""
+    made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    made.command(name, **settings)(callback)
+    return typer.main.get_command(made)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,16 +227,15 @@ def question_command(
     if table:
         parameters.append(inspect.Parameter("table", only, annotation=_TABLE))
     for key, one in options.items():
-        unset = False if one.kind is bool else None
-        parameters.append(inspect.Parameter(key, only, default=unset, annotation=_typer_option(key, one)))
-    made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        unset, kind = (False, bool) if one.kind is bool else (None, one.kind | None)
+        parameters.append(inspect.Parameter(key, only, default=unset, annotation=_typer_option(key, one, kind)))
     settings = {"help_option_names": ["-h", "--help"]}
-    made.command(name, cls=QuestionCommand, help=about, context_settings=settings)(_typer_callback(call, parameters))
-    made.callback()(lambda: None)
-    command = typer.main.get_command(made).commands[name]  # type: ignore[attr-defined]
+    callback = _typer_callback(call, parameters)
+    command: QuestionCommand = single_command(
+        name, callback, cls=QuestionCommand, help=about, context_settings=settings
+    )
     command.declared, command.example = options, example
-    found: QuestionCommand = command
-    return found
+    return command
 
 
 _TABLE = Annotated[
@@ -244,15 +248,15 @@ _TABLE = Annotated[
 ]
 
 
-def _typer_option(key: str, one: Option) -> Any:
+def _typer_option(key: str, one: Option, kind: Any, **limits: Any) -> Any:
     shown = "" if one.default in (None, "", False) else f" Default: {one.default}."
     flags = [option_name(key), *([one.short] if one.short else [])]
     text = f"{one.words} {one.more}".strip() + shown
-    kind = bool if one.kind is bool else one.kind | None
     words = [word for word in one.metavar.split("|") if word.islower()]
     offered = (lambda incomplete: [word for word in words if word.startswith(incomplete)]) if words[1:] else None
-    shape: dict[str, Any] = {"metavar": one.metavar or None, "help": text, "show_default": False}
-    return Annotated[kind, typer.Option(*flags, **shape, autocompletion=offered)]
+    return Annotated[
+        kind, typer.Option(*flags, metavar=one.metavar or None, help=text, autocompletion=offered, **limits)
+    ]
 
 
 def _print_whole_help(context: typer.Context, wanted: bool) -> None:

@@ -126,10 +126,7 @@ def _show_document(name: str, pdf: bool, out: str | None) -> list[str]:
     state = proof.Proof(document).status
     makers = [maker for maker in registry.constructor_names() if registry.document_of(maker) == document]
     about: list[tuple[str, str | Text]] = [("constructor", ", ".join(makers))] if makers else []
-    pins = Text("\n").join(
-        Text.assemble(f"{pin.digest} (", show.status_text(_pin_status(pin)), f") region {pin.region}{_pin_source(pin)}")
-        for pin in proof.code_hashes(document)
-    )
+    pins = Text("\n").join(map(_pin_text, proof.code_hashes(document)))
     about += [("document", str(proof.document_path(document))), ("status", show.status_text(state)), ("pins", pins)]
     checks = Text("\n").join(
         Text.assemble(f"{one} (", show.status_text(one.status), ")") for one in proof.machine_checks(document)
@@ -150,15 +147,9 @@ def _reliance_rows(document: str) -> list[tuple[str, str]]:
     return [(words, f"{len(names)} documents: {', '.join(names)}") for words, names in found if names]
 
 
-def _pin_status(pin: proof.CodeHash) -> str:
+def _pin_text(pin: proof.CodeHash) -> Text:
     try:
-        return "current" if pin.is_current else "stale"
+        state, place = "current" if pin.is_current else "stale", f" of {pin.source_file}"
     except ProofError:
-        return "missing"
-
-
-def _pin_source(pin: proof.CodeHash) -> str:
-    try:
-        return f" of {pin.source_file}"
-    except ProofError:
-        return ""
+        state, place = "missing", ""
+    return Text.assemble(f"{pin.digest} (", show.status_text(state), f") region {pin.region}{place}")
