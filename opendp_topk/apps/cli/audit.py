@@ -8,7 +8,6 @@ import inspect
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,15 @@ def write_audit_report(folder: str, *, signoffs: str | None, pdf: bool, force: b
     """Write the report and print a summary. Return whether no proof is stale or missing and no check failed."""
     if pdf and missing_tex_message():
         show.print_note(f"The pages will contain the proofs as LaTeX only: {missing_tex_message()}.")
-    with _show_progress_bars() as move_bar:
+    screen, tasks = show.open_console(stderr=True), dict[str, TaskID]()  # a bar for each kind of work
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
+
+        def move_bar(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done)
+
         made = write_report(folder, signoffs=signoffs, pdf=pdf, force=force, budget=budget, progress=move_bar)
     states = [claim.status for claim in made.claims]
     bad = sum(state in show.BAD for state in states)
@@ -50,21 +57,6 @@ def write_audit_report(folder: str, *, signoffs: str | None, pdf: bool, force: b
         pairs.append(("PDFs", f"{len(made.pdfs)}; {len(made.unbuilt)} did not build"))
     show.print_rows(pairs)
     return not bad and not made.refuted and not made.unbuilt
-
-
-@contextlib.contextmanager
-def _show_progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Show progress bars, one for each kind of work, on standard error if that is a terminal; yield what moves them."""
-    screen, tasks = show.open_console(stderr=True), dict[str, TaskID]()
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
-
-        def move_bar(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = progress.add_task(what, total=total)
-            progress.update(tasks[what], completed=done)
-
-        yield move_bar
 
 
 # ``opendp-topk audit``: the claims as a reviewer sees them, and their sign-offs.

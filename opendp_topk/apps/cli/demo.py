@@ -9,7 +9,6 @@ import os
 import sysconfig
 import warnings
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from ..planning.question import PrivacyBudget, TableUnit
 from ..planning.question_top_k import TopK
 from ..planning.question_unknown_domain import UnknownDomainTopK
 from . import show
-from .ledger_files import write_output_file
+from .output import write_output_file
 from .plan import show_plan
 from .shown import show_release
 
@@ -31,8 +30,7 @@ _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 
 def public_modules() -> tuple[str, ...]:
     """Return the public list of candidates that the package ships: the names of the standard library's modules."""
-    listed = resources.files("opendp_topk.apps.cli").joinpath("stdlib_modules.txt").read_text(encoding="utf-8")
-    return tuple(line for line in listed.splitlines() if line)
+    return tuple(Path(__file__).with_name("stdlib_modules.txt").read_text(encoding="utf-8").split())
 
 
 def import_rows(folder: str | Path | None = None) -> list[tuple[str, str]]:

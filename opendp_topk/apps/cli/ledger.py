@@ -23,12 +23,12 @@ from ..planning.record_file import read_fields
 from ..planning.record_store import STDOUT
 from ..planning.release_record import record_digest
 from ..planning.several import format_stated_number
-from . import ledger_files, show
+from . import show
 from .exit_codes import DATA
 from .files import read_schedule
-from .ledger_files import print_json, print_result
 from .ledger_page import render_ledger_page
 from .options import Positive, documented_command
+from .output import print_action, print_json, print_result, require_file_ending, write_text_file
 
 
 class _ShowFirst(TyperGroup):
@@ -137,9 +137,9 @@ def report(file: str, *, to: str | None = None, as_json: bool = False) -> None:
     if to is None:
         show_ledger(file, history=True, as_json=as_json)
         return
-    ledger_files.require_file_ending(to, (".html",))
+    require_file_ending(to, (".html",))
     with Ledger(file) as account:
-        ledger_files.write_text_file(to, render_ledger_page(account), as_json=as_json)
+        write_text_file(to, render_ledger_page(account), as_json=as_json)
 
 
 def verify(file: str, *, head: str | None = None, key: str | None = None, as_json: bool = False) -> None:
@@ -282,10 +282,37 @@ def export(file: str, *, to: str = STDOUT) -> None:
     Options:
         to (FILE): A new .jsonl or .csv file; - prints JSON lines on standard output.
     """
-    ledger_files.require_file_ending(to, (".jsonl", ".csv"))
+    require_file_ending(to, (".jsonl", ".csv"))
     with Ledger(file) as account:
         text = csv_table(account) if to.lower().endswith(".csv") else json_lines(account)
-    ledger_files.write_text_file(to, text)
+    write_text_file(to, text)
+
+
+def backup(file: str, new: str, *, as_json: bool = False) -> None:
+    """Copy the records to a new file, and check them.
+
+    The copy is itself a ledger: keep it in a place from which no release is paid.
+
+    Options:
+        file (LEDGER): A file, or postgresql://user@host/database#schema/name.
+        new (NEW): A new file.
+    """
+    with Ledger(file) as found:
+        account = found.at_one_moment()
+        account.backup(new)
+        head = account.head()
+    print_action({"written": new, "head": head}, f"Copied to {new}.", as_json=as_json)
+
+
+def repair(file: str, *, charge_rest: bool = False, as_json: bool = False) -> None:
+    """Repair a damaged ledger file. The amount spent is never lowered; the damaged file is kept beside it.
+
+    Options:
+        file (LEDGER): A file.
+        charge_rest: Charge all of the remaining budget if records at the end are lost.
+    """
+    found = Ledger.repair(file, charge_rest=charge_rest)
+    print_result({"repaired": found}, *(found or ["nothing to repair"]), as_json=as_json)
 
 
 def _print_ledger(account: Ledger, *, history: bool, as_json: bool) -> None:
@@ -340,6 +367,5 @@ def _filter_sum_text(one: Filter) -> str:
     )
 
 
-_IN_FILES = ledger_files.backup, ledger_files.repair
-for command in (create, show_ledger, verify, head, reserve, accept, settle, export, report, *_IN_FILES):
+for command in (create, show_ledger, verify, head, reserve, accept, settle, export, report, backup, repair):
     ledger.command(command.__name__.removesuffix("_ledger"))(documented_command(command))

@@ -18,8 +18,8 @@ from ..planning.release_record import ReleaseRecord
 from ..planning.units import format_grid_score
 from . import record_words as words
 from . import show as terminal
-from .ledger_files import require_file_ending, write_text_file
 from .options import config_text
+from .output import require_file_ending, write_text_file
 from .release_page import render_release_page
 
 
@@ -49,8 +49,7 @@ def show(
     if config:
         typer.echo(config_text(_release_options(found)), nl=False)
         return
-    with contextlib.ExitStack() as stack:
-        account = None if ledger is None else stack.enter_context(Ledger(ledger))
+    with contextlib.nullcontext() if ledger is None else Ledger(ledger) as account:
         if account is not None:
             _require_paid(fields, account)
         if not html:

@@ -11,7 +11,7 @@ from ..planning.record_file import read_fields
 from ..planning.verification import DISAGREES, verify_record
 from . import show
 from .exit_codes import DATA
-from .ledger_files import print_json
+from .output import print_json
 
 
 def verify(
@@ -35,10 +35,8 @@ def verify(
         head (HEAD): With --ledger: a head that `ledger head` printed earlier and you kept.
     """
     fields = read_fields(record)
-    with contextlib.ExitStack() as stack:
-        account = None if ledger is None else stack.enter_context(Ledger(ledger))
-        with show.show_progress("verifying"):
-            found = verify_record(fields, account, head, key)
+    with contextlib.nullcontext() if ledger is None else Ledger(ledger) as account, show.show_progress("verifying"):
+        found = verify_record(fields, account, head, key)
     agrees = all(one.verdict != DISAGREES for one in found)
     if as_json:
         print_json({"agrees": agrees, "findings": [vars(one) for one in found]})
