@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from .foreign import escape_html
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _VOID = frozenset(("br", "input", "meta", "wbr"))
 
 
@@ -36,18 +34,6 @@ def el(name: str, /, *children: Any, **attributes: Any) -> Markup:
 def join_markup(parts: Iterable[Any], between: str = "") -> Markup:
     """Return the concatenated parts, with texts escaped."""
     return Markup(between.join(part if isinstance(part, Markup) else escape_html(part) for part in parts))
-
-
-def page_head(title: str, style: Path) -> Markup:
-    """Return the head of a page that needs no other file and no network; ``style`` is the file of its styles."""
-    return el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
-        el("title", title),
-        el("style", Markup(style.read_text(encoding="utf-8"))),
-    )
 
 
 def bind_percent_signs(page: str) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.cli.ledger_page import render_ledger_page
 from opendp_topk.apps.ledger import report
 from opendp_topk.apps.ledger.journal import Entry
 from opendp_topk.apps.ledger.stated import LINES, OWN, LedgerPrivacyUnit
@@ -99,7 +100,7 @@ def test_every_line_goes_through_ledger_entry_and_pages(path: Path) -> None:
         made = ledger.reserve(counted("visitor"), **own)  # type: ignore[arg-type]
         assert made.metadata_fields == {**lines, **own, "person": "visitor", "column": "visitor"}
         assert {name: getattr(ledger.history()[0], name) for name in OWN} == own
-        told = report.ledger_page(ledger), report.csv_table(ledger), report.json_lines(ledger)
+        told = render_ledger_page(ledger), report.csv_table(ledger), report.json_lines(ledger)
         missing = [(word, at) for word in own.values() for at, text in enumerate(told) if word not in text]
         missing += [(word, at) for word in lines.values() for at in (0, 2) if word not in told[at]]
         assert missing == []

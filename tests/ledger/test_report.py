@@ -16,6 +16,7 @@ import mpmath
 import pytest
 
 import opendp_topk as tk
+from opendp_topk.apps.cli import ledger_page
 from opendp_topk.apps.ledger import files, report
 from opendp_topk.apps.ledger.stated import LINES
 from tests.audit.pages import read
@@ -38,7 +39,7 @@ def ledger(path: Path) -> tk.ledger.Ledger:
 
 
 def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.ledger.Ledger) -> None:
-    text = report.ledger_page(ledger)
+    text = ledger_page.render_ledger_page(ledger)
     page = read(text)
     assert [len(page.all(name)) for name in ("script", "tr", "path")] == [0, 4, 1]
     assert HOSTILE in page.text
@@ -47,9 +48,10 @@ def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.ledger.Ledger) -
     assert "the budget of all releases together, at delta 1e-06" in page.text
     assert page.text.count("not stated") == 1 + len(LINES)
     assert ledger.head() in page.text
-    assert "no releases yet" in report.spending_chart([], [])
+    assert "no releases yet" in ledger_page.spending_chart([], [])
     assert "each record follows from the one before it" in page.text
     assert "http" not in re.sub(r"http-equiv", "", text), "it needs no other file and no network"
+    assert "default-src 'none'; style-src 'unsafe-inline'" in text
 
 
 @pytest.mark.parametrize(
@@ -58,10 +60,10 @@ def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.ledger.Ledger) -
 def test_entries_lie_along_the_time_of_the_chart(minutes: list[int], places: list[float]) -> None:
     """And not to the left of the one before, if a clock was set back."""
     entries = [SimpleNamespace(time=f"2026-01-02T03:{minute:02d}:00+00:00") for minute in minutes]
-    chart = report.spending_chart(entries, [(n + 1) / 4 for n in range(len(places))])
+    chart = ledger_page.spending_chart(entries, [(n + 1) / 4 for n in range(len(places))])
     assert re.findall(r">(\d+)%</text>", chart) == ["0", "25", "50", "75", "100"]
     path = re.findall(r"L([\d.]+) ([\d.]+)", chart)
-    first, end = report._x_coordinate(0), report._x_coordinate(1)
+    first, end = ledger_page._x_coordinate(0), ledger_page._x_coordinate(1)
     assert [float(x) for x, _ in path[:-1:2]] == [round(first + (end - first) * place, 1) for place in places]
     assert [float(x) for x, _ in path[1::2]] == [float(x) for x, _ in path[:-1:2]]
 
@@ -69,18 +71,18 @@ def test_entries_lie_along_the_time_of_the_chart(minutes: list[int], places: lis
 def test_a_ledger_that_contradicts_itself_says_so_on_its_page(path: Path, ledger: tk.ledger.Ledger) -> None:
     content = path.read_bytes().split(b"\x1e")
     path.write_bytes(b"\x1e".join([*content[:3], *content[4:]]))
-    shown = read(report.ledger_page(tk.ledger.Ledger(path))).text
+    shown = read(ledger_page.render_ledger_page(tk.ledger.Ledger(path))).text
     assert "This ledger is inconsistent: record 3 does not follow record 1" in shown
 
 
 def test_a_long_list_is_paged_in_a_report(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "_LISTED", 3)
+    monkeypatch.setattr(ledger_page, "_LISTED", 3)
     ledger = new(path, 100)
     for number in range(3):
         ledger.reserve(cost=1, label=f"label {number}")
-    assert "last 3 entries" not in report.ledger_page(ledger)
+    assert "last 3 entries" not in ledger_page.render_ledger_page(ledger)
     ledger.reserve(cost=1, label="label 3")
-    text = report.ledger_page(ledger)
+    text = ledger_page.render_ledger_page(ledger)
     assert (text.count('<td data-name="no.">'), "label 0" in text, "label 3" in text) == (3, False, True)
     assert "last 3 entries. `opendp-topk ledger export` writes all 4" in text
     assert "4 entries: 4 reserved" in text
@@ -108,7 +110,9 @@ def test_an_officer_reads_who_is_protected_and_no_code(path: Path) -> None:
     given = {"dataset": "visits", "metric": tk.UserDistance("replace"), "user": "card", "d_in": 2}
     ledger = tk.ledger.Ledger.create(path, budget=2, measure=tk.MaxDivergence(), **given, **words)
     ledger.reserve(cost=1, label="a survey", period="May", purpose="a poster")
-    shown = re.sub(r"<details>.*?</details>|<style>.*?</style>", "", report.ledger_page(ledger), flags=re.DOTALL)
+    shown = re.sub(
+        r"<details>.*?</details>|<style>.*?</style>", "", ledger_page.render_ledger_page(ledger), flags=re.DOTALL
+    )
     text = read(shown).text.partition("Amounts in the ledger")[0]
     for word in (
         *("2 people (each a guest), whose rows are replaced by others", "a guest, identified by the column card"),
@@ -156,7 +160,7 @@ def test_entries_are_those_of_the_summary_beside_them(busy: tk.ledger.Ledger) ->
 
 def test_a_report_is_of_one_moment(busy: tk.ledger.Ledger) -> None:
     busy.spent()
-    text = report.ledger_page(busy)
+    text = ledger_page.render_ledger_page(busy)
     (entries,) = re.findall(r"(\d+) entr(?:y|ies): ", text)
     (spent,) = re.findall(r"<b>epsilon (\d+)</b><span>spent so far", text)
     (head,) = re.findall(r"(\d+)-[0-9a-f]{64}", text)

@@ -1,7 +1,5 @@
 """Elements as a parser of HTML reads them: what is text stays text."""
 
-from pathlib import Path
-
 import pytest
 
 from opendp_topk.markup import elements
@@ -59,12 +57,3 @@ def test_tables_are_aligned_whatever_a_notebook_does_by_default() -> None:
         assert [only(page, name).attributes["style"] for name in ("th", "td")] == [first, left]
     with pytest.raises(ValueError, match="argument 2"):
         elements.columns_table("T", {"a": [1, 2], "b": [1]})
-
-
-def test_the_head_of_a_page_loads_nothing(tmp_path: Path) -> None:
-    (style := tmp_path / "style.css").write_text("a > b {}", encoding="utf-8")
-    assert elements.page_head("1 < 2", style) == (
-        '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        "<title>1 &lt; 2</title><style>a > b {}</style></head>"
-    )

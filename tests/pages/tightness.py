@@ -29,13 +29,12 @@ def all_examples() -> tuple[shipped.Example, ...]:
 def claim_columns(example: shipped.Example) -> tuple[str, ...] | None:
     """Return the table's columns that depend on no search; None for a row to omit, such as without distribution."""
     measurement = example.measurement
-    merged = example.constructor in {**shipped.MERGED, **shipped.KEYED_MERGED}
+    merged = example.constructor in shipped.MERGED
     unlisted = isinstance(measurement.input_domain, FrameDomain) or (measurement.declared.law is None and not merged)
     if measurement.input_metric == LInfDistance() or unlisted:
         return None
     own = ", ".join(f"{name}={value}" for name, value in example.arguments.items() if name != "scale")
-    d_in = shipped.MERGED[example.constructor][1] if example.constructor in shipped.MERGED else 1
-    measure = measurement.output_measure
+    d_in, measure = shipped.DISTANCES.get(example.constructor, 1), measurement.output_measure
     named = f"{measure.symbol}" if isinstance(measure, Approximate) else type(measure).__name__
     return f"`{example.constructor}`", own, named, f"{claimed_limit(measurement.map(d_in)):.6g}"
 

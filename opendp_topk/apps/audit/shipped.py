@@ -84,44 +84,45 @@ def _noisy_sums_distribution(measurement: Measurement) -> Callable[[Any], Any]:
     return output_distribution
 
 
+# The merged distributions of constructors whose releases have infinitely many values.
+MERGED: Mapping[str, Merge] = {
+    "make_laplace": merged_laws.noisy_score_distribution,
+    "make_gaussian": merged_laws.noisy_score_distribution,
+    "make_noisy_histogram": merged_laws.noisy_score_distribution,
+    "make_continual_top_k": _noisy_sums_distribution,
+    "make_select_then_count": merged_laws.winner_count_distribution,
+    "make_noisy_top_k_with_gaps": merged_laws.gap_ranking_distribution,
+    "make_stable_histogram": merged_laws.released_item_distribution,
+    "make_unknown_domain_counts": merged_laws.item_count_distribution,
+}
 _AT_DISTANCE_1: tuple[ScorePair, ...] = (((0, 0), (1, 1)), ((0, 0), (1, 0)), ((1, 0), (0, 0)))
 _AT_DISTANCE_2: tuple[ScorePair, ...] = (((0, 0), (1, 1)), ((0, 0), (2, 0)), ((0, 0), (0, -2)))
-# Constructors whose releases have infinitely many values: their merged distributions, and pairs to try. For quantiles,
-# normalised scores and sets above a gap, which have few values: None, and pairs that are likely to be worst.
-MERGED: Mapping[str, tuple[Merge | None, int, tuple[ScorePair, ...]]] = {
-    "make_laplace": (merged_laws.noisy_score_distribution, 2, _AT_DISTANCE_2),
-    "make_gaussian": (merged_laws.noisy_score_distribution, 2, _AT_DISTANCE_2),
-    "make_noisy_histogram": (merged_laws.noisy_score_distribution, 1, _AT_DISTANCE_1),
-    "make_continual_top_k": (_noisy_sums_distribution, 1, _AT_DISTANCE_1),
-    "make_select_then_count": (
-        merged_laws.winner_count_distribution,
-        1,
-        (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1))),
-    ),
+DISTANCES = {"make_laplace": 2, "make_gaussian": 2}  # between the neighbours of these constructors; of all others, 1
+# Pairs of integers to try for those, and for quantiles, normalised scores and sets above a gap: likely to be worst.
+PAIRS: Mapping[str, tuple[ScorePair, ...]] = {
+    "make_laplace": _AT_DISTANCE_2,
+    "make_gaussian": _AT_DISTANCE_2,
+    "make_noisy_histogram": _AT_DISTANCE_1,
+    "make_continual_top_k": _AT_DISTANCE_1,
+    "make_select_then_count": (((1, 0, 0), (1, 1, 1)), ((0, 0, 0), (1, 0, 1))),
+    "make_noisy_top_k_with_gaps": (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1))),
     "make_quantiles": (
-        None,
-        1,
-        (((0, 4, 0), (0, 4, 1)), ((0, 4, 0), (1, 4, 0)), ((0, 0, 0), (0, 0, 1)), ((0, 12, 0), (0, 12, 1))),
+        ((0, 4, 0), (0, 4, 1)),
+        ((0, 4, 0), (1, 4, 0)),
+        ((0, 0, 0), (0, 0, 1)),
+        ((0, 12, 0), (0, 12, 1)),
     ),
     "make_normalised_top_k": (
-        None,
-        1,
-        (
-            ((1000, 0, -22), (901, 1, -23)),
-            ((99, 0, -99), (0, 1, -98)),
-            ((0, 1, 1), (0, 2, 0)),
-            ((50, 0, 0), (-49, 1, 1)),
-        ),
+        ((1000, 0, -22), (901, 1, -23)),
+        ((99, 0, -99), (0, 1, -98)),
+        ((0, 1, 1), (0, 2, 0)),
+        ((50, 0, 0), (-49, 1, 1)),
     ),
     "make_top_k_by_gap": (
-        None,
-        1,
-        (((0, 1, 1), (1, 1, 1)), ((0, 1, -9), (1, 1, -9)), ((9, 0, 0), (9, 1, 0)), ((4, 2, 0), (4, 3, 0))),
-    ),
-    "make_noisy_top_k_with_gaps": (
-        merged_laws.gap_ranking_distribution,
-        1,
-        (((0, 0, 0), (0, 1, 1)), ((1, 0, 0), (1, 1, 1))),
+        ((0, 1, 1), (1, 1, 1)),
+        ((0, 1, -9), (1, 1, -9)),
+        ((9, 0, 0), (9, 1, 0)),
+        ((4, 2, 0), (4, 3, 0)),
     ),
 }
 # Pairs of counts by key that differ by one user, for constructors on such counts.
@@ -131,11 +132,6 @@ KEYED: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
     ({"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "c": 2}),
     ({"a": 3, "b": 1}, {"a": 4, "b": 1, "c": 1}),
 )
-# The merged distributions of constructors on counts by key that have infinitely many releases.
-KEYED_MERGED: Mapping[str, Merge] = {
-    "make_stable_histogram": merged_laws.released_item_distribution,
-    "make_unknown_domain_counts": merged_laws.item_count_distribution,
-}
 _WITH_DELTA = Approximate(MaxDivergence())
 # Users with at most two keys, the number in which the pairs of KEYED differ, and tables of users and items.
 _OTHER_SPACES = (
@@ -173,9 +169,9 @@ def _score_spaces(name: str, options: Mapping[str, Any], measures: Iterable[Meas
 
 
 def _score_domain(name: str, options: Mapping[str, Any]) -> VectorDomain:
-    """Return integers of the pairs' size if merged; else floats, 4 for two winners, 3 for one or slow distributions."""
-    if name in MERGED:
-        return VectorDomain(AtomDomain(int), size=len(MERGED[name][2][0][0]))
+    """Return integers of the pairs' size if listed; else floats, 4 for two winners, 3 for one or slow distributions."""
+    if name in PAIRS:
+        return VectorDomain(AtomDomain(int), size=len(PAIRS[name][0][0]))
     noise = options.get("noise")
     quick = noise is None or noise.is_max_stable or noise.is_memoryless
     return VectorDomain(AtomDomain(float), size=4 if options.get("k", 1) > 1 and quick else 3)
@@ -206,18 +202,18 @@ def verify_all(budget: int = 20, among: Iterable[Example] | None = None) -> list
     Raises:
         PrivacyViolationError: A pair refutes a map.
     """
-    found: list[tuple[Example, Report | None]] = []
     laws: dict[str, dict[Any, Any]] = {}
-    for example in shipped_examples((*MEASURES, PrivacyProfile())) if among is None else among:
-        measurement = example.measurement
-        same = f"{example.constructor}, {measurement.input_domain}, {dict(measurement.parameters)}"
-        known = laws.setdefault(same, {})  # the output distribution depends on neither the metric nor the measure
-        keyed = KEYED if measurement.input_domain == KeyedCountsDomain() else None
-        by_default = KEYED_MERGED.get(example.constructor), 1, keyed
-        merge, d_in, pairs = MERGED.get(example.constructor, by_default)
-        report = None
-        lawful = merge is not None or measurement.declared.law is not None
-        if lawful and not isinstance(measurement.input_domain, FrameDomain):
-            report = verify_with(known, measurement, d_in, merge and merge(measurement), pairs, budget, None)
-        found.append((example, report))
-    return found
+    examples = shipped_examples((*MEASURES, PrivacyProfile())) if among is None else among
+    return [(example, verify_example(example, budget, laws)) for example in examples]
+
+
+def verify_example(example: Example, budget: int, laws: dict[str, dict[Any, Any]]) -> Report | None:
+    """Return the report on one example; distributions are taken from ``laws`` and added to it."""
+    measurement, merge = example.measurement, MERGED.get(example.constructor)
+    if (merge is None and measurement.declared.law is None) or isinstance(measurement.input_domain, FrameDomain):
+        return None
+    same = f"{example.constructor}, {measurement.input_domain}, {dict(measurement.parameters)}"
+    known = laws.setdefault(same, {})  # the output distribution depends on neither the metric nor the measure
+    keyed = KEYED if measurement.input_domain == KeyedCountsDomain() else None
+    pairs, d_in = PAIRS.get(example.constructor, keyed), DISTANCES.get(example.constructor, 1)
+    return verify_with(known, measurement, d_in, merge and merge(measurement), pairs, budget, None)

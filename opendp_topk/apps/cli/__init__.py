@@ -12,6 +12,8 @@ import gc
 import os
 import sys
 
+from ...errors import ParameterError
+
 _EXTRA = ("typer", "rich")
 _KEPT = 1_000_000  # a command keeps what it reads: collecting garbage took a quarter of the time of a release
 
@@ -38,6 +40,8 @@ def main() -> None:
         line = f'the command requires {missing}: pip install "opendp_topk[cli]"'
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+    except ParameterError as error:  # raised before a command runs, if Python removed the docstrings
+        line = str(error)
     except OSError as error:  # raised when the command's own text, such as its help, is printed
         line = f"standard output could not be written: {error.strerror or type(error).__name__}"
         with contextlib.suppress(OSError, ValueError):

@@ -44,25 +44,23 @@ class CommandGroup(TyperGroup):
 @functools.cache
 def load_command(name: str) -> Any:
     """Return the command of this name, loading its module on the first call."""
-    from .exit_codes import with_exit_codes
+    from .options import documented_command, single_command
 
     found = getattr(importlib.import_module(f".{_MODULES.get(name, name)}", __package__), name)
     if isinstance(found, TyperGroup):
         return found
-    if not isinstance(found, typer.Typer):
-        single = typer.Typer(**_SETTINGS)
-        single.command(name)(with_exit_codes(found))
-        found = single
-    return typer.main.get_command(found)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
+    return single_command(name, documented_command(found))
 
 
-_SETTINGS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 app = typer.Typer(
     name="opendp-topk",
     cls=CommandGroup,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    **{**_SETTINGS, "add_completion": True},
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 

@@ -8,9 +8,8 @@ import inspect
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -24,11 +23,10 @@ from ..audit.html.report import render_audit, write_report
 from ..audit.registry import append_signoff, tests_are_here
 from ..audit.report import REFUTED, TONES
 from ..ledger.files import write_new_file
-from ..planning.options import Option
 from ..planning.units import count_with_noun
 from . import show
-from .exit_codes import DATA, with_exit_codes
-from .options import Json, value_option
+from .exit_codes import DATA
+from .options import Positive, documented_command
 from .proofs import resolve_document
 
 # ``opendp-topk audit --html``: the report as a folder of pages.
@@ -38,7 +36,15 @@ def write_audit_report(folder: str, *, signoffs: str | None, pdf: bool, force: b
     """Write the report and print a summary. Return whether no proof is stale or missing and no check failed."""
     if pdf and missing_tex_message():
         show.print_note(f"The pages will contain the proofs as LaTeX only: {missing_tex_message()}.")
-    with _show_progress_bars() as move_bar:
+    screen, tasks = show.open_console(stderr=True), dict[str, TaskID]()  # a bar for each kind of work
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bars:
+
+        def move_bar(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done)
+
         made = write_report(folder, signoffs=signoffs, pdf=pdf, force=force, budget=budget, progress=move_bar)
     states = [claim.status for claim in made.claims]
     bad = sum(state in show.BAD for state in states)
@@ -53,47 +59,21 @@ def write_audit_report(folder: str, *, signoffs: str | None, pdf: bool, force: b
     return not bad and not made.refuted and not made.unbuilt
 
 
-@contextlib.contextmanager
-def _show_progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Show progress bars, one for each kind of work, on standard error if that is a terminal; yield what moves them."""
-    screen, tasks = show.open_console(stderr=True), dict[str, TaskID]()
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
-
-        def move_bar(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = progress.add_task(what, total=total)
-            progress.update(tasks[what], completed=done)
-
-        yield move_bar
-
-
 # ``opendp-topk audit``: the claims as a reviewer sees them, and their sign-offs.
 
 _SURE = 1 - 1e-9  # confidence of a repeated audit: a report of a fault should leave no doubt
-
-_WITH_HTML = Option(needs=("html",))
 
 audit = typer.Typer(name="audit", add_completion=False, rich_markup_mode=None)
 
 
 def list_claims(
     context: typer.Context,
-    signoffs: Annotated[str | None, value_option("File of sign-offs, written by `audit accept`.", "FILE")] = None,
-    html: Annotated[str | None, value_option("Write a report as HTML pages into this folder.", "FOLDER")] = None,
-    pdf: Annotated[
-        bool, typer.Option("--pdf", help="With --html: also build the proofs as PDFs (needs TeX)."), _WITH_HTML
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="With --html: allow a folder that is not empty."), _WITH_HTML
-    ] = False,
-    budget: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="With --html: maximum number of neighbouring pairs tried for each privacy map; two are always tried.",
-        ),
-    ] = 12,
+    *,
+    signoffs: str | None = None,
+    html: str | None = None,
+    pdf: bool = False,
+    force: bool = False,
+    budget: Positive = 12,
 ) -> None:
     """List the constructors: the status of the proof, the documents that it relies on, tests and sign-offs.
 
@@ -104,6 +84,13 @@ def list_claims(
     With --html, the exact verifier runs, too, and the results are written as pages that need no network; the first is
     index.html. The exit code is then also 1 if the verifier refutes a claim or a PDF cannot be built. This takes about
     two minutes, and twice as long with --pdf.
+
+    Options:
+        signoffs (FILE): File of sign-offs, written by `audit accept`.
+        html (FOLDER): Write a report as HTML pages into this folder.
+        pdf (needs html): With --html: also build the proofs as PDFs (needs TeX).
+        force (needs html): With --html: allow a folder that is not empty.
+        budget: With --html: maximum number of neighbouring pairs tried for each privacy map; two are always tried.
     """
     if context.invoked_subcommand is not None:
         return
@@ -133,19 +120,16 @@ def list_claims(
         raise typer.Exit(DATA)
 
 
-def sign_proof(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A constructor such as make_report_noisy_top_k, or a proof document.")
-    ],
-    by: Annotated[str, typer.Option(help="Name of the person who has read the proof and the code.", metavar="WHO")],
-    file: Annotated[
-        str, typer.Option(help="File to which the sign-off is appended; created if it does not exist.", metavar="FILE")
-    ],
-) -> None:
+def sign_proof(name: str, *, by: str, file: str) -> None:
     """Sign a proof in its current state.
 
     The sign-off is for the document, the code whose hash it contains, and all documents that it relies on. A proof
     that is stale or missing cannot be signed.
+
+    Options:
+        name (NAME): A constructor such as make_report_noisy_top_k, or a proof document.
+        by (WHO): Name of the person who has read the proof and the code.
+        file (FILE): File to which the sign-off is appended; created if it does not exist.
     """
     document = resolve_document(name)
     state = proof.Proof(document).status
@@ -156,46 +140,21 @@ def sign_proof(
 
 
 def audit_function_claim(
-    function: Annotated[
-        str, typer.Argument(metavar="MODULE:NAME", help="A function of one input that returns one release.")
-    ],
-    epsilon: Annotated[
-        float | None,
-        value_option("Epsilon of the claim, > 0. Default: the privacy map, if the function is a measurement."),
-    ] = None,
-    delta: Annotated[float, typer.Option(help="Delta of the claim.")] = 0.0,
-    rho: Annotated[float | None, value_option("Rho of the claim, instead of epsilon.")] = None,
-    on: Annotated[
-        str,
-        typer.Option(
-            metavar="vectors|MODULE:NAME",
-            help="Pairs of neighbouring inputs. vectors: generated vectors of scores. MODULE:NAME: your own list of "
-            "pairs, or a function that returns one.",
-        ),
-    ] = "vectors",
-    size: Annotated[int | None, value_option("Length of the generated vectors. Default: 2 to 6.", min=1)] = None,
-    d_in: Annotated[
-        float, typer.Option(help="Maximum distance between neighbours; for vectors, the largest change of a score.")
-    ] = 1.0,
-    samples: Annotated[
-        int, typer.Option(help="Number of releases drawn on each of the two inputs that are tested.")
-    ] = 20_000,
-    confidence: Annotated[
-        float, typer.Option(help="Confidence level: a true claim is refuted with probability at most 1 - CONFIDENCE.")
-    ] = 0.999,
-    batched: Annotated[
-        bool, typer.Option("--batched", help="The function takes (input, n) and returns n releases.")
-    ] = False,
-    timed: Annotated[
-        bool, typer.Option("--timed", help="Append the time of each call to its release, as the last value.")
-    ] = False,
-    pair: Annotated[
-        str | None, value_option("Audit only this pair, as an earlier audit printed it: a number, or JSON.", "PAIR")
-    ] = None,
-    as_json: Json = False,
-    html: Annotated[
-        str | None, value_option("Write an HTML page with the two output distributions to this new file.", "FILE")
-    ] = None,
+    function: str,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    on: str = "vectors",
+    size: Positive | None = None,
+    d_in: float = 1.0,
+    samples: int = 20_000,
+    confidence: float = 0.999,
+    batched: bool = False,
+    timed: bool = False,
+    pair: str | None = None,
+    as_json: bool = False,
+    html: str | None = None,
 ) -> None:
     """Try to refute a privacy claim about a function, from its releases only.
 
@@ -205,6 +164,22 @@ def audit_function_claim(
 
     If a claim is refuted, the output contains the command that audits its pair again, with fresh samples, at an error
     probability of 1e-9.
+
+    Options:
+        function (MODULE:NAME): A function of one input that returns one release.
+        epsilon: Epsilon of the claim, > 0. Default: the privacy map, if the function is a measurement.
+        delta: Delta of the claim.
+        rho: Rho of the claim, instead of epsilon.
+        on (vectors|MODULE:NAME): Pairs of neighbouring inputs. vectors: generated vectors of scores. MODULE:NAME: your
+            own list of pairs, or a function that returns one.
+        size: Length of the generated vectors. Default: 2 to 6.
+        d_in: Maximum distance between neighbours; for vectors, the largest change of a score.
+        samples: Number of releases drawn on each of the two inputs that are tested.
+        confidence: Confidence level: a true claim is refuted with probability at most 1 - CONFIDENCE.
+        batched: The function takes (input, n) and returns n releases.
+        timed: Append the time of each call to its release, as the last value.
+        pair (PAIR): Audit only this pair, as an earlier audit printed it: a number, or JSON.
+        html (FILE): Write an HTML page with the two output distributions to this new file.
     """
     given = None if on == "vectors" else _import_attribute(on, "--on")
     pairs, audited = given() if callable(given) else given, _import_attribute(function, "MODULE:NAME")
@@ -266,6 +241,6 @@ def _import_attribute(name: str, option: str) -> Any:
     return getattr(found, attribute)
 
 
-audit.callback(invoke_without_command=True)(with_exit_codes(list_claims))
-audit.command("run")(with_exit_codes(audit_function_claim))
-audit.command("accept")(with_exit_codes(sign_proof))
+audit.callback(invoke_without_command=True)(documented_command(list_claims))
+audit.command("run")(documented_command(audit_function_claim))
+audit.command("accept")(documented_command(sign_proof))

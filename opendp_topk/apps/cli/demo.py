@@ -9,11 +9,8 @@ import os
 import sysconfig
 import warnings
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from ...errors import TableError
 from ...errors.extras import import_extra
@@ -21,7 +18,7 @@ from ..planning.question import PrivacyBudget, TableUnit
 from ..planning.question_top_k import TopK
 from ..planning.question_unknown_domain import UnknownDomainTopK
 from . import show
-from .ledger_files import write_output_file
+from .output import write_output_file
 from .plan import show_plan
 from .shown import show_release
 
@@ -33,8 +30,7 @@ _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 
 def public_modules() -> tuple[str, ...]:
     """Return the public list of candidates that the package ships: the names of the standard library's modules."""
-    listed = resources.files("opendp_topk.apps.cli").joinpath("stdlib_modules.txt").read_text(encoding="utf-8")
-    return tuple(line for line in listed.splitlines() if line)
+    return tuple(Path(__file__).with_name("stdlib_modules.txt").read_text(encoding="utf-8").split())
 
 
 def import_rows(folder: str | Path | None = None) -> list[tuple[str, str]]:
@@ -101,20 +97,16 @@ _UNIT: dict[str, Any] = {"unit": TableUnit(user="module"), "item": "imports"}
 _DELTA = 1e-6  # far below one over the number of modules
 
 
-def demo(
-    k: Annotated[int, typer.Option("--k", "-k", help="Number of items to release.")] = 5,
-    epsilon: Annotated[
-        float, typer.Option(help="Privacy target: epsilon of pure differential privacy, > 0.", metavar="E")
-    ] = 1.0,
-    write: Annotated[
-        str | None,
-        typer.Option(help="Also write imports.csv, the table, and modules.txt, the candidates.", metavar="FOLDER"),
-    ] = None,
-) -> None:
+def demo(*, k: int = 5, epsilon: float = 1.0, write: str | None = None) -> None:
     """Make a real release, offline, step by step.
 
     The table contains the imports of standard modules by the modules of Python's standard library: users are the
     importing modules, items the imported ones.
+
+    Options:
+        k (-k): Number of items to release.
+        epsilon (E): Privacy target: epsilon of pure differential privacy, > 0.
+        write (FOLDER): Also write imports.csv, the table, and modules.txt, the candidates.
     """
     items = public_modules()
     question = TopK(k=k, candidates=items, budget=PrivacyBudget(epsilon=epsilon), **_UNIT)

@@ -7,16 +7,15 @@ import errno
 import functools
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, ParamSpec, get_type_hints
+from collections.abc import Callable, Iterator
+from typing import ParamSpec
 
 import typer
 
 from ...errors import ParameterError, TableError, TopKError
 from ...markup import foreign
 from ..ledger.planned import KEPT
-from ..planning.options import Option, name_options, require_compatible
+from ..planning.options import name_options
 from ..planning.record_store import Interrupted, handle_signal
 from . import log
 
@@ -37,7 +36,6 @@ def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
             if sys.stdout is None:
                 raise TableError("standard output is closed: nothing was released")
             with name_options(), _interrupt_on_sigterm():
-                _require_compatible_options(command, kwargs)
                 command(*args, **kwargs)
                 sys.stdout.flush()
             return
@@ -63,17 +61,6 @@ def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
         raise typer.Exit(code)
 
     return run_with_exit_code
-
-
-def _require_compatible_options(command: Callable[P, None], values: Mapping[str, Any]) -> None:
-    """Raise if options of a command do not fit together, as the :class:`Option` of each parameter declares."""
-    declared = {}
-    for name, hint in get_type_hints(command, include_extras=True).items():
-        shown, *relations = getattr(hint, "__metadata__", (None,))
-        metavar = getattr(shown, "metavar", None) or ""
-        declared[name] = replace(relations[0] if relations else Option(), metavar=metavar)
-    given = {name: value for name, value in values.items() if value not in (None, False)}
-    require_compatible(given, declared)
 
 
 def spent_budget_notes(error: BaseException) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -15,24 +15,20 @@ from ...spaces.metrics import UserDistance
 from ..ledger import Entry, Ledger
 from ..ledger.amounts import Filter, parse_exact
 from ..ledger.planned import PLANNED
-from ..ledger.report import csv_table, format_distance, json_lines, ledger_page, ledger_summary, release_title
-from ..ledger.stated import LINES, TITLES
-from ..planning.options import Option, given_options, option_words, require_one_option
+from ..ledger.report import csv_table, format_distance, json_lines, ledger_summary, release_title
+from ..ledger.stated import TITLES
+from ..planning.options import given_options, option_words, require_one_option
 from ..planning.question import NEIGHBORS
 from ..planning.record_file import read_fields
 from ..planning.record_store import STDOUT
 from ..planning.release_record import record_digest
 from ..planning.several import format_stated_number
-from . import ledger_files, show
-from .exit_codes import DATA, with_exit_codes
+from . import show
+from .exit_codes import DATA
 from .files import read_schedule
-from .ledger_files import KeyOption, print_json, print_result
-from .options import Json, value_option
-
-File = Annotated[
-    str,
-    typer.Argument(metavar="LEDGER", help="A file, or postgresql://user@host/database#schema/name (extra postgres)."),
-]
+from .ledger_page import render_ledger_page
+from .options import Positive, documented_command
+from .output import print_action, print_json, print_result, require_file_ending, write_text_file
 
 
 class _ShowFirst(TyperGroup):
@@ -57,62 +53,22 @@ ledger = typer.Typer(
 
 
 def create(
-    file: File,
-    dataset: Annotated[str, typer.Option(metavar="NAME", help="Name of the data set that the budget protects.")],
-    epsilon: Annotated[
-        str | None, value_option("Total epsilon of the budget, an exact number. Give this or --rho.", "X")
-    ] = None,
-    rho: Annotated[
-        str | None, value_option("Total rho of the budget, an exact number. Give this or --epsilon.", "X")
-    ] = None,
-    delta: Annotated[
-        str | None,
-        value_option(
-            "With --epsilon: a budget (epsilon, delta), which pays for releases under --epsilon and under --rho.", "D"
-        ),
-        Option(needs=("epsilon",)),
-    ] = None,
-    own_delta: Annotated[
-        str | None,
-        value_option(
-            "With --delta: the part of it for releases with a delta of their own, and for plans. Default: 0.", "D"
-        ),
-        Option(needs=("delta",)),
-    ] = None,
-    neighbors: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(NEIGHBORS),
-            help="add_remove: a neighbouring table has one user more or fewer. replace: the rows of one user are "
-            "replaced by those of another.",
-        ),
-    ] = NEIGHBORS[0],
-    users: Annotated[
-        int,
-        typer.Option(
-            metavar="D_IN",
-            min=1,
-            help="Number of users in which neighbouring data sets differ: the size of the protected group.",
-        ),
-    ] = 1,
-    user: Annotated[
-        str | None,
-        value_option(
-            "The column that identifies users. A release that uses another column is refused, or needs --at-most.",
-            "COLUMN",
-        ),
-    ] = None,
-    person: Annotated[
-        str | None, value_option("Word for one user, such as reader. Default: the name of the column --user.", "WORD")
-    ] = None,
-    publisher: Annotated[str | None, value_option(LINES["publisher"].meaning, "TEXT")] = None,
-    period: Annotated[str | None, value_option(LINES["period"].meaning, "TEXT")] = None,
-    purpose: Annotated[str | None, value_option(LINES["purpose"].meaning, "TEXT")] = None,
-    accept_file_system: Annotated[
-        str | None,
-        value_option("Accept this kind of file system, as it is named in the error that refused it.", "KIND"),
-    ] = None,
-    as_json: Json = False,
+    file: str,
+    *,
+    dataset: str,
+    epsilon: str | None = None,
+    rho: str | None = None,
+    delta: str | None = None,
+    own_delta: str | None = None,
+    neighbors: str = NEIGHBORS[0],
+    users: Positive = 1,
+    user: str | None = None,
+    person: str | None = None,
+    publisher: str | None = None,
+    period: str | None = None,
+    purpose: str | None = None,
+    accept_file_system: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Create a new ledger. Its budget and its privacy unit cannot be changed later.
 
@@ -122,6 +78,22 @@ def create(
         --epsilon 3 --user visitor
       opendp-topk release top-k visits.parquet --user visitor --item page \\
         --candidates pages.txt --k 10 --epsilon 0.1 --ledger budget.ledger
+
+    Options:
+        dataset (NAME): Name of the data set that the budget protects.
+        epsilon (X): Total epsilon of the budget, an exact number. Give this or --rho.
+        rho (X): Total rho of the budget, an exact number. Give this or --epsilon.
+        delta (D, needs epsilon): With --epsilon: a budget (epsilon, delta), which pays for releases under --epsilon and
+            under --rho.
+        own_delta (D, needs delta): With --delta: the part of it for releases with a delta of their own, and for plans.
+            Default: 0.
+        neighbors (add_remove|replace): add_remove: a neighbouring table has one user more or fewer. replace: the rows
+            of one user are replaced by those of another.
+        users (D_IN): Number of users in which neighbouring data sets differ: the size of the protected group.
+        user (COLUMN): The column that identifies users. A release that uses another column is refused, or needs
+            --at-most.
+        person (WORD): Word for one user, such as reader. Default: the name of the column --user.
+        accept_file_system (KIND): Accept this kind of file system, as it is named in the error that refused it.
     """
     require_one_option("budget", {"--epsilon X": epsilon, "--rho X": rho})
     measure: Any = MaxDivergence() if rho is None else ZeroConcentratedDivergence()
@@ -146,39 +118,37 @@ def create(
         _print_ledger(account, history=False, as_json=as_json)
 
 
-def show_ledger(
-    file: File,
-    history: Annotated[bool, typer.Option("--history", help="List all entries.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Show the budget, the amount spent and the amount left."""
+def show_ledger(file: str, *, history: bool = False, as_json: bool = False) -> None:
+    """Show the budget, the amount spent and the amount left.
+
+    Options:
+        history: List all entries.
+    """
     with Ledger(file) as found:
         _print_ledger(found.at_one_moment(), history=history, as_json=as_json)
 
 
-def report(
-    file: File,
-    to: Annotated[str | None, value_option("A new .html file. Default: print a summary.", "FILE")] = None,
-    as_json: Json = False,
-) -> None:
-    """Write an HTML page for a privacy officer: the budget over time, every entry, and the amount left."""
+def report(file: str, *, to: str | None = None, as_json: bool = False) -> None:
+    """Write an HTML page for a privacy officer: the budget over time, every entry, and the amount left.
+
+    Options:
+        to (FILE): A new .html file. Default: print a summary.
+    """
     if to is None:
         show_ledger(file, history=True, as_json=as_json)
         return
-    ledger_files.require_file_ending(to, (".html",))
+    require_file_ending(to, (".html",))
     with Ledger(file) as account:
-        ledger_files.write_text_file(to, ledger_page(account), as_json=as_json)
+        write_text_file(to, render_ledger_page(account), as_json=as_json)
 
 
-def verify(
-    file: File,
-    head: Annotated[str | None, value_option("A head that `ledger head` printed earlier and you kept.", "HEAD")] = None,
-    key: KeyOption = None,
-    as_json: Json = False,
-) -> None:
+def verify(file: str, *, head: str | None = None, key: str | None = None, as_json: bool = False) -> None:
     """Recompute all digests and totals, and compare the records with a head that was kept elsewhere.
 
     The exit code is 1 if the ledger is inconsistent.
+
+    Options:
+        head (HEAD): A head that `ledger head` printed earlier and you kept.
     """
     with Ledger(file) as account:
         found = account.verify(head, key=key)
@@ -188,16 +158,13 @@ def verify(
         raise typer.Exit(DATA)
 
 
-def head(
-    file: File,
-    sign: Annotated[
-        str | None, value_option("Sign the head with the private Ed25519 key in this file, in PEM (extra sign).", "KEY")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+def head(file: str, *, sign: str | None = None, as_json: bool = False) -> None:
     """Print the head, a line that commits to all records so far.
 
     Keep it out of reach of those who can write the ledger.
+
+    Options:
+        sign (KEY): Sign the head with the private Ed25519 key in this file, in PEM (extra sign).
     """
     with Ledger(file) as account:
         line = account.head(sign=sign)
@@ -207,19 +174,13 @@ def head(
         typer.echo(line)  # never wrapped, even if the terminal is narrow
 
 
-def accept(
-    file: File,
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="KIND", help="The kind of file system or the server that an error named, such as overlay."
-        ),
-    ],
-    as_json: Json = False,
-) -> None:
+def accept(file: str, kind: str, *, as_json: bool = False) -> None:
     """Accept a kind of file system that was refused, or the server to which a ledger was moved.
 
     The ledger records what was accepted, and `ledger show` shows it.
+
+    Options:
+        kind (KIND): The kind of file system or the server that an error named, such as overlay.
     """
     with Ledger(file, accept_file_system=kind) as account:
         kinds = list(account.accepted)
@@ -229,31 +190,24 @@ def accept(
 
 
 def reserve(
-    file: File,
-    amount: Annotated[
-        str | None, value_option("Exact amount to charge, in the measure of the ledger; X,DELTA for a pair.", "X")
-    ] = None,
-    label: Annotated[str, typer.Option(metavar="TEXT", help="One line that describes the entry.")] = "",
-    plan: Annotated[
-        str | None,
-        value_option(
-            "Instead of an amount: charge all releases of this plan at once, written by `plan --releases N --out "
-            "FILE`.",
-            "FILE",
-        ),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        value_option(
-            "With --plan: labels of its releases in order, with commas between them, such as 2024-W01,2024-W02. "
-            "Default: release 1 of N, and so on.",
-            "TEXT,...",
-        ),
-        Option(needs=("plan",)),
-    ] = None,
-    as_json: Json = False,
+    file: str,
+    *,
+    amount: str | None = None,
+    label: str = "",
+    plan: str | None = None,
+    labels: str | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Pay in advance: an amount for a release made elsewhere, or planned releases. The amount counts as spent."""
+    """Pay in advance: an amount for a release made elsewhere, or planned releases. The amount counts as spent.
+
+    Options:
+        amount (X): Exact amount to charge, in the measure of the ledger; X,DELTA for a pair.
+        label (TEXT): One line that describes the entry.
+        plan (FILE): Instead of an amount: charge all releases of this plan at once, written by `plan --releases N --out
+            FILE`.
+        labels (TEXT,..., needs plan): With --plan: labels of its releases in order, with commas between them, such as
+            2024-W01,2024-W02. Default: release 1 of N, and so on.
+    """
     require_one_option("charge", {"--amount X": amount, "--plan FILE": plan})
     if plan is not None:
         number, several = _reserve_schedule(file, plan, label, labels)
@@ -297,24 +251,15 @@ def _reserve_schedule(ledger: str, path: str, label: str, labels: str | None) ->
         raise type(refused)(f"{refused}. This plan needs a ledger made with: {create}")
 
 
-def settle(
-    file: File,
-    number: Annotated[int, typer.Argument(metavar="ENTRY", help="Number of the entry.")],
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Mark the entry as failed and not released. Default: released.")
-    ] = False,
-    record: Annotated[
-        str | None,
-        value_option(
-            "Record of the release. Its digest is stored in the entry, if that was not possible when the release "
-            "was made.",
-            "FILE",
-        ),
-        Option(excludes=("failed",)),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Mark a reserved entry as released or failed. Nothing is refunded."""
+def settle(file: str, number: int, *, failed: bool = False, record: str | None = None, as_json: bool = False) -> None:
+    """Mark a reserved entry as released or failed. Nothing is refunded.
+
+    Options:
+        number (ENTRY): Number of the entry.
+        failed: Mark the entry as failed and not released. Default: released.
+        record (FILE, excludes failed): Record of the release. Its digest is stored in the entry, if that was not
+            possible when the release was made.
+    """
     state = "failed" if failed else "released"
     with Ledger(file) as account:
         account.settle(number, state, record=None if record is None else _record_file_digest(account, number, record))
@@ -331,17 +276,43 @@ def _record_file_digest(account: Ledger, number: int, path: str) -> str:
     return record_digest(fields)
 
 
-def export(
-    file: File,
-    to: Annotated[
-        str, typer.Option(metavar="FILE", help="A new .jsonl or .csv file; - prints JSON lines on standard output.")
-    ] = STDOUT,
-) -> None:
-    """Export all entries for other programs, as JSON lines or CSV."""
-    ledger_files.require_file_ending(to, (".jsonl", ".csv"))
+def export(file: str, *, to: str = STDOUT) -> None:
+    """Export all entries for other programs, as JSON lines or CSV.
+
+    Options:
+        to (FILE): A new .jsonl or .csv file; - prints JSON lines on standard output.
+    """
+    require_file_ending(to, (".jsonl", ".csv"))
     with Ledger(file) as account:
         text = csv_table(account) if to.lower().endswith(".csv") else json_lines(account)
-    ledger_files.write_text_file(to, text)
+    write_text_file(to, text)
+
+
+def backup(file: str, new: str, *, as_json: bool = False) -> None:
+    """Copy the records to a new file, and check them.
+
+    The copy is itself a ledger: keep it in a place from which no release is paid.
+
+    Options:
+        file (LEDGER): A file, or postgresql://user@host/database#schema/name.
+        new (NEW): A new file.
+    """
+    with Ledger(file) as found:
+        account = found.at_one_moment()
+        account.backup(new)
+        head = account.head()
+    print_action({"written": new, "head": head}, f"Copied to {new}.", as_json=as_json)
+
+
+def repair(file: str, *, charge_rest: bool = False, as_json: bool = False) -> None:
+    """Repair a damaged ledger file. The amount spent is never lowered; the damaged file is kept beside it.
+
+    Options:
+        file (LEDGER): A file.
+        charge_rest: Charge all of the remaining budget if records at the end are lost.
+    """
+    found = Ledger.repair(file, charge_rest=charge_rest)
+    print_result({"repaired": found}, *(found or ["nothing to repair"]), as_json=as_json)
 
 
 def _print_ledger(account: Ledger, *, history: bool, as_json: bool) -> None:
@@ -396,6 +367,5 @@ def _filter_sum_text(one: Filter) -> str:
     )
 
 
-_IN_FILES = ledger_files.backup, ledger_files.repair
-for command in (create, show_ledger, verify, head, reserve, accept, settle, export, report, *_IN_FILES):
-    ledger.command(command.__name__.removesuffix("_ledger"))(with_exit_codes(command))
+for command in (create, show_ledger, verify, head, reserve, accept, settle, export, report, backup, repair):
+    ledger.command(command.__name__.removesuffix("_ledger"))(documented_command(command))

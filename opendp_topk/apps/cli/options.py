@@ -15,7 +15,18 @@ from typer.core import TyperCommand, TyperGroup
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
 from ...markup.foreign import json_text
-from ..planning.options import OUTPUT, PANELS, TABLE, Option, OptionGroup, option_name, options_of, require_compatible
+from ..ledger.stated import LINES
+from ..planning.options import (
+    OUTPUT,
+    PANELS,
+    TABLE,
+    Option,
+    OptionGroup,
+    described_options,
+    option_name,
+    options_of,
+    require_compatible,
+)
 from ..planning.questions import WRAPPED, question_class, question_kinds
 from .exit_codes import with_exit_codes
 from .log import LogFormat, log_as_json
@@ -33,14 +44,63 @@ _LOG = (
     "data. Times depend on the table, so with --pad no step before the deadline is logged."
 )
 _ALL = "Explain all options."
+_PLACE = "A file, or postgresql://user@host/database#schema/name (extra postgres)."
+_KEY = "With --head: a file with the public Ed25519 key, in PEM, that must verify the signature of the head."
+# Options of several commands.
+_SHARED = {
+    "as_json": Option("Print JSON for programs."),
+    "file": Option(_PLACE, metavar="LEDGER"),
+    "key": Option(_KEY, metavar="PUB"),
+    **{name: Option(line.meaning, metavar="TEXT") for name, line in LINES.items()},
+}
 
 Run = Callable[[str, Mapping[str, Any]], None]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Positive = int  # parameter of a command that must be >= 1
+_KINDS = {"str": str, "int": int, "float": float, "bool": bool, "Positive": int, "typer.Context": typer.Context}
 
 
-def value_option(words: str, metavar: str | None = None, **limits: Any) -> Any:
-    """Return an option with a value, whose help does not show its default."""
-    return typer.Option(metavar=metavar, help=words, show_default=False, **limits)
+def documented_command(function: Callable[..., None]) -> Any:
+    """Return ``function`` as typer calls it, with errors that end in exit codes.
+
+    Its positional parameters are arguments, the others options. The section ``Options`` of its docstring, which is not
+    part of the help, describes them as a group of options does.
+    """
+    text = inspect.getdoc(function) or ""
+    described = {**_SHARED, **described_options(text, ("Options",))}
+    signature = inspect.signature(function).parameters
+    declared = {name: described.get(name, Option()) for name in signature}
+
+    def call(**given: Any) -> None:
+        require_compatible({name: value for name, value in given.items() if value not in (None, False)}, declared)
+        function(**given)
+
+    call.__name__, call.__doc__ = function.__name__, text.partition("\n\nOptions:\n")[0]
+    return _typer_callback(call, [_typer_parameter(one, declared[one.name]) for one in signature.values()])
+
+
+def _typer_parameter(parameter: inspect.Parameter, one: Option) -> inspect.Parameter:
+    word, _, optional = str(parameter.annotation).partition(" ")
+    kind: Any = _KINDS[word] | None if optional else _KINDS[word]
+    if parameter.kind is parameter.KEYWORD_ONLY:
+        kind = _typer_option(parameter.name.removeprefix("as_"), one, kind, min=1 if word == "Positive" else None)
+    elif word != "typer.Context":
+        kind = Annotated[kind, typer.Argument(metavar=one.metavar, help=one.words)]
+    return parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=kind)
+
+
+def _typer_callback(call: Callable[..., None], parameters: list[inspect.Parameter]) -> Any:
+    """Return ``call`` with these parameters for typer, and with errors that end in exit codes."""
+    wrapped: Any = with_exit_codes(call)
+    wrapped.__signature__ = inspect.Signature(parameters)
+    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
+    return wrapped
+
+
+def single_command(name: str, callback: Callable[..., None], **settings: Any) -> Any:
+    """Return the command that calls ``callback``."""
+    made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    made.command(name, **settings)(callback)
+    return typer.main.get_command(made)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,20 +227,15 @@ def question_command(
     if table:
         parameters.append(inspect.Parameter("table", only, annotation=_TABLE))
     for key, one in options.items():
-        unset = False if one.kind is bool else None
-        parameters.append(inspect.Parameter(key, only, default=unset, annotation=_typer_option(key, one)))
-    made = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    wrapped = with_exit_codes(call)
-    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
-    made.command(name, cls=QuestionCommand, help=about, context_settings={"help_option_names": ["-h", "--help"]})(
-        wrapped
+        unset, kind = (False, bool) if one.kind is bool else (None, one.kind | None)
+        parameters.append(inspect.Parameter(key, only, default=unset, annotation=_typer_option(key, one, kind)))
+    settings = {"help_option_names": ["-h", "--help"]}
+    callback = _typer_callback(call, parameters)
+    command: QuestionCommand = single_command(
+        name, callback, cls=QuestionCommand, help=about, context_settings=settings
     )
-    made.callback()(lambda: None)
-    command = typer.main.get_command(made).commands[name]  # type: ignore[attr-defined]
     command.declared, command.example = options, example
-    found: QuestionCommand = command
-    return found
+    return command
 
 
 _TABLE = Annotated[
@@ -193,15 +248,15 @@ _TABLE = Annotated[
 ]
 
 
-def _typer_option(key: str, one: Option) -> Any:
+def _typer_option(key: str, one: Option, kind: Any, **limits: Any) -> Any:
     shown = "" if one.default in (None, "", False) else f" Default: {one.default}."
     flags = [option_name(key), *([one.short] if one.short else [])]
     text = f"{one.words} {one.more}".strip() + shown
-    kind = bool if one.kind is bool else one.kind | None
     words = [word for word in one.metavar.split("|") if word.islower()]
     offered = (lambda incomplete: [word for word in words if word.startswith(incomplete)]) if words[1:] else None
-    shape: dict[str, Any] = {"metavar": one.metavar or None, "help": text, "show_default": False}
-    return Annotated[kind, typer.Option(*flags, **shape, autocompletion=offered)]
+    return Annotated[
+        kind, typer.Option(*flags, metavar=one.metavar or None, help=text, autocompletion=offered, **limits)
+    ]
 
 
 def _print_whole_help(context: typer.Context, wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""Printing and writing the record of a release."""
+"""Printing and writing results: JSON and text, new files, and the record of a release."""
 
 from __future__ import annotations
 
@@ -11,13 +11,60 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
+
+import typer
 
 from ...errors import ParameterError, TableError
 from ...errors.files import DraftFile, quote_path
-from ...markup.foreign import spreadsheet_cell
+from ...markup.foreign import json_text, spreadsheet_cell
+from ..ledger.files import write_report
+from ..ledger.logs import resolve_path
 from ..planning.record_store import STDOUT, record_as_json
 from ..planning.release_record import ReleaseRecord
+from . import show
 from .record_words import group_column
+
+
+def require_file_ending(to: str, endings: tuple[str, ...]) -> None:
+    """Raise unless ``to`` ends in one of ``endings``, or is standard output and JSON lines are allowed."""
+    if Path(to).suffix.lower() not in endings and not (to == STDOUT and ".jsonl" in endings):
+        raise ParameterError(f"--to must be a name that ends in {' or '.join(endings)}")
+
+
+def write_output_file(to: str, option: str, text: str) -> None:
+    """Write ``text`` to a new file; the umask determines who may read it."""
+    write_report(resolve_path(to, option), text.encode("utf-8"))
+
+
+def write_text_file(to: str, text: str, *, as_json: bool = False) -> None:
+    """Write ``text`` to a new file and print a confirmation, or print it if ``to`` is -."""
+    if to == STDOUT:
+        typer.echo(text, nl=False)
+        return
+    write_output_file(to, "--to", text)
+    print_action({"written": to}, f"Written to {to}.", as_json=as_json)
+
+
+def print_action(fields: dict[str, Any], words: str, *, as_json: bool) -> None:
+    """Print what was done: as JSON on standard output, or in words on standard error."""
+    if as_json:
+        print_json(fields)
+    else:
+        show.print_note(words)
+
+
+def print_result(fields: dict[str, Any], *words: str, as_json: bool) -> None:
+    """Print a result on standard output, as JSON or in words."""
+    if as_json:
+        print_json(fields)
+    else:
+        show.print_paragraphs(*words)
+
+
+def print_json(fields: dict[str, Any]) -> None:
+    typer.echo(json_text(fields, ascii_only=True))
+
 
 # The destination of a release record: checked before anything is drawn, and written whole or not at all.
 

@@ -49,8 +49,8 @@ from ..planning.top_k import TopKTask
 from ..planning.units import UserUnit, count_with_noun
 from . import show
 from .files import Counts, read_public_counts
-from .ledger_files import write_output_file
 from .options import QuestionGroup, question_command
+from .output import write_output_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,7 +330,7 @@ def _print_commands(found: Iterable[AccountingOption], repeated: Repeated, optio
         if repeated.left is None:
             _print_command_line("ledger", "create", book, "--dataset", "NAME", *way.ledger, *protected)
         if way.name != CURVES:
-            words = [*columns, *list_of, *asked, *_cost_options(way.plan)]
+            words = [*columns, *list_of, *asked, *option_words(_stated_cost(way.plan), _stated_cost(way.plan).keys())]
             _print_command_line("release", question.kind, *words, "--ledger", book, after=often)
             continue
         if out is None:
@@ -344,10 +344,11 @@ def _print_commands(found: Iterable[AccountingOption], repeated: Repeated, optio
         _print_command_line("release", "planned", *columns, *list_of, *each, after=often)
 
 
-def _cost_options(plan: Plan[Any, UserUnit]) -> list[str]:
+def _stated_cost(plan: Plan[Any, UserUnit]) -> dict[str, str]:
+    """Return the numbers of a privacy target by the names of their options."""
     budget = plan.query.budget
-    delta = [] if budget.delta is None else ["--delta", format_stated_number(to_fraction(budget.delta))]
-    return [f"--{budget.main_symbol}", format_stated_number(to_fraction(budget.main_distance)), *delta]
+    given = {budget.main_symbol: budget.main_distance, "delta": budget.delta}
+    return {name: format_stated_number(to_fraction(one)) for name, one in given.items() if one is not None}
 
 
 def _print_command_line(*words: str, after: str = "") -> None:
@@ -359,8 +360,7 @@ def _release_cost_text(way: AccountingOption) -> str:
     if way.name == CURVES:
         epsilon = plan.measurement.map(plan.query.unit.d_in).epsilon(budget.delta)
         return f"epsilon {format_rounded_up(epsilon)} at delta {float(budget.delta):g}"
-    delta = "" if budget.delta is None else f", delta {format_stated_number(to_fraction(budget.delta))}"
-    return f"{budget.main_symbol} {format_stated_number(to_fraction(budget.main_distance))}{delta}"
+    return ", ".join(f"{name} {value}" for name, value in _stated_cost(plan).items())
 
 
 def _scale_text(plan: Plan[Any, UserUnit]) -> str:

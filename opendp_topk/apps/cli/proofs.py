@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -13,32 +12,21 @@ from ...core.public_names import name_hint
 from ...errors import ParameterError, ProofError
 from ...proof.latex import build_pdf, parse_note_rows
 from ..audit import registry
-from ..planning.options import Option
 from . import show
 from .exit_codes import DATA
-from .options import value_option
 
 
-def proofs(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="A constructor such as make_report_noisy_top_k, a proof document such as core/chaining, or the note.",
-        ),
-    ] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Build the document NAME as a PDF (needs TeX).")] = False,
-    out: Annotated[
-        str | None,
-        value_option("Folder for the PDF. Default: the current folder.", "FOLDER"),
-        Option(needs=("pdf",)),
-    ] = None,
-) -> None:
+def proofs(name: str | None = None, *, pdf: bool = False, out: str | None = None) -> None:
     """List the proofs, show one, or build its PDF.
 
     A proof contains a hash of the code that it is about, and of the code that this reaches. If the installed code has
     another hash, the proof is stale: the claim may still be valid, but the proof was not checked against this code.
     The exit code is 1 if a proof that is listed or shown is stale or missing.
+
+    Options:
+        name (NAME): A constructor such as make_report_noisy_top_k, a proof document such as core/chaining, or the note.
+        pdf: Build the document NAME as a PDF (needs TeX).
+        out (FOLDER, needs pdf): Folder for the PDF. Default: the current folder.
     """
     if name is None and not pdf:
         states = _list_proofs()
@@ -138,10 +126,7 @@ def _show_document(name: str, pdf: bool, out: str | None) -> list[str]:
     state = proof.Proof(document).status
     makers = [maker for maker in registry.constructor_names() if registry.document_of(maker) == document]
     about: list[tuple[str, str | Text]] = [("constructor", ", ".join(makers))] if makers else []
-    pins = Text("\n").join(
-        Text.assemble(f"{pin.digest} (", show.status_text(_pin_status(pin)), f") region {pin.region}{_pin_source(pin)}")
-        for pin in proof.code_hashes(document)
-    )
+    pins = Text("\n").join(map(_pin_text, proof.code_hashes(document)))
     about += [("document", str(proof.document_path(document))), ("status", show.status_text(state)), ("pins", pins)]
     checks = Text("\n").join(
         Text.assemble(f"{one} (", show.status_text(one.status), ")") for one in proof.machine_checks(document)
@@ -162,15 +147,9 @@ def _reliance_rows(document: str) -> list[tuple[str, str]]:
     return [(words, f"{len(names)} documents: {', '.join(names)}") for words, names in found if names]
 
 
-def _pin_status(pin: proof.CodeHash) -> str:
+def _pin_text(pin: proof.CodeHash) -> Text:
     try:
-        return "current" if pin.is_current else "stale"
+        state, place = "current" if pin.is_current else "stale", f" of {pin.source_file}"
     except ProofError:
-        return "missing"
-
-
-def _pin_source(pin: proof.CodeHash) -> str:
-    try:
-        return f" of {pin.source_file}"
-    except ProofError:
-        return ""
+        state, place = "missing", ""
+    return Text.assemble(f"{pin.digest} (", show.status_text(state), f") region {pin.region}{place}")

@@ -5,41 +5,26 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from ...errors import TableError
 from ...numerics.arithmetic import printed_fraction
 from ..ledger import Ledger
-from ..planning.options import Option
 from ..planning.record_file import read_fields
 from ..planning.record_store import STDOUT
 from ..planning.release_record import ReleaseRecord
 from ..planning.units import format_grid_score
 from . import record_words as words
 from . import show as terminal
-from .ledger_files import require_file_ending, write_text_file
-from .options import config_text, value_option
+from .options import config_text
+from .output import require_file_ending, write_text_file
 from .release_page import render_release_page
 
 
 def show(
-    record: Annotated[str, typer.Argument(metavar="RECORD", help="A .json file written by `release --out`.")],
-    html: Annotated[
-        bool, typer.Option("--html", help="Write an HTML page, beside the record unless --to is given.")
-    ] = False,
-    to: Annotated[
-        str | None,
-        value_option("With --html: a new .html file; - prints the page on standard output.", "FILE"),
-        Option(needs=("html",)),
-    ] = None,
-    ledger: Annotated[
-        str | None, value_option("The ledger that paid for the release; its remaining budget is shown, too.", "LEDGER")
-    ] = None,
-    config: Annotated[
-        bool, typer.Option("--config", help="Print the options of the release as TOML, for `release --config`.")
-    ] = False,
+    record: str, *, html: bool = False, to: str | None = None, ledger: str | None = None, config: bool = False
 ) -> None:
     """Show a release record on the terminal, or as an HTML page.
 
@@ -51,14 +36,20 @@ def show(
     Example:
       opendp-topk show top.json
       opendp-topk show top.json --html
+
+    Options:
+        record (RECORD): A .json file written by `release --out`.
+        html: Write an HTML page, beside the record unless --to is given.
+        to (FILE, needs html): With --html: a new .html file; - prints the page on standard output.
+        ledger (LEDGER): The ledger that paid for the release; its remaining budget is shown, too.
+        config: Print the options of the release as TOML, for `release --config`.
     """
     fields = read_fields(record)
     found = ReleaseRecord.from_dict(fields)
     if config:
         typer.echo(config_text(_release_options(found)), nl=False)
         return
-    with contextlib.ExitStack() as stack:
-        account = None if ledger is None else stack.enter_context(Ledger(ledger))
+    with contextlib.nullcontext() if ledger is None else Ledger(ledger) as account:
         if account is not None:
             _require_paid(fields, account)
         if not html:

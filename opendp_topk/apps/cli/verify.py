@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Annotated
 
 import typer
 
@@ -12,20 +11,11 @@ from ..planning.record_file import read_fields
 from ..planning.verification import DISAGREES, verify_record
 from . import show
 from .exit_codes import DATA
-from .ledger_files import KeyOption, print_json
-from .options import Json, value_option
+from .output import print_json
 
 
 def verify(
-    record: Annotated[str, typer.Argument(metavar="RECORD", help="A .json file written by `release --out`.")],
-    ledger: Annotated[
-        str | None, value_option("The ledger that is claimed to have paid for the release.", "LEDGER")
-    ] = None,
-    head: Annotated[
-        str | None, value_option("With --ledger: a head that `ledger head` printed earlier and you kept.", "HEAD")
-    ] = None,
-    key: KeyOption = None,
-    as_json: Json = False,
+    record: str, *, ledger: str | None = None, head: str | None = None, key: str | None = None, as_json: bool = False
 ) -> None:
     """Verify a release record: report which fields agree, which do not, and which cannot be known.
 
@@ -38,12 +28,15 @@ def verify(
     Example:
       opendp-topk verify top.json
       opendp-topk verify top.json --ledger budget.ledger
+
+    Options:
+        record (RECORD): A .json file written by `release --out`.
+        ledger (LEDGER): The ledger that is claimed to have paid for the release.
+        head (HEAD): With --ledger: a head that `ledger head` printed earlier and you kept.
     """
     fields = read_fields(record)
-    with contextlib.ExitStack() as stack:
-        account = None if ledger is None else stack.enter_context(Ledger(ledger))
-        with show.show_progress("verifying"):
-            found = verify_record(fields, account, head, key)
+    with contextlib.nullcontext() if ledger is None else Ledger(ledger) as account, show.show_progress("verifying"):
+        found = verify_record(fields, account, head, key)
     agrees = all(one.verdict != DISAGREES for one in found)
     if as_json:
         print_json({"agrees": agrees, "findings": [vars(one) for one in found]})

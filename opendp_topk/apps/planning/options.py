@@ -76,16 +76,10 @@ class OptionGroup:
 
 
 def options_of(group: Any) -> dict[str, Option]:
-    """Return the options of a dataclass, and of the groups of options in it, by name.
-
-    Raises:
-        ParameterError: Python runs without docstrings, in which the options are declared.
-    """
-    if sys.flags.optimize > 1:
-        raise ParameterError("python -OO removes the docstrings that declare options: run Python without -OO")
+    """Return the options of a dataclass, and of the groups of options in it, by name."""
     texts: dict[str, Option] = {}
     for one in reversed(group.__mro__):
-        texts |= _described_options(inspect.cleandoc(one.__doc__ or ""))
+        texts |= described_options(inspect.cleandoc(one.__doc__ or ""))
     found: dict[str, Option] = {}
     for own in fields(group):
         if nested := _nested_group(own):
@@ -103,10 +97,16 @@ def _nested_group(one: Any) -> Any:
 
 
 @cache
-def _described_options(docstring: str) -> dict[str, Option]:
-    """Return the options that a docstring describes: ``name (METAVAR, rare, needs a or b, excludes c or d): Text.``"""
+def described_options(docstring: str, panels: tuple[str, ...] = PANELS) -> dict[str, Option]:
+    """Return the options that a docstring describes: ``name (METAVAR, rare, needs a or b, excludes c or d): Text.``
+
+    Raises:
+        ParameterError: Python runs without docstrings.
+    """
+    if sys.flags.optimize > 1:
+        raise ParameterError("python -OO removes the docstrings that declare options: run Python without -OO")
     found = {}
-    for panel in PANELS:
+    for panel in panels:
         section = docstring.partition(f"\n{panel}:\n")[2].partition("\n\n")[0]
         for entry in re.split(r"\n(?=    \w)", f"\n{section}"):
             if match := _ENTRY.fullmatch(" ".join(entry.split())):

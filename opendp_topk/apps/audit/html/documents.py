@@ -11,7 +11,7 @@ from ....errors import ProofError
 from ....proof.machine import MachineCheck
 from ....proof.regions import TAG, TAGS, region_tags
 
-_TITLE = re.compile(r"\\proofdocument\{[^{}]*\}")
+_TITLE = re.compile(r"\\proofdocument\{[^{}]*\}\{(.*)\}$", re.MULTILINE)
 _KINDS = "theorem|lemma|corollary|proposition|definition|remark|example"
 _STATED = re.compile(rf"\\begin\{{({_KINDS})\}}(?:\[([^\[\]]*)\])?\s*\\label\{{([^{{}}]*)\}}")
 _MACRO = re.compile(r"\\codetag\{([^{}]*)\}|\\relieson(?:\[([^\[\]]*)\])?\{([^{}]*)\}|\\label\{([^{}]*)\}")
@@ -159,14 +159,6 @@ def _load_region(pin: proof.CodeHash) -> PinnedRegion:
 
 
 def _document_title(text: str) -> str:
-    start = _TITLE.search(text)
-    if start is None:
-        return ""
-    depth, end = 0, start.end()
-    while end < len(text):
-        depth += {"{": 1, "}": -1}.get(text[end], 0)
-        end += 1
-        if depth == 0:
-            break
-    inner = re.sub(r"\\texorpdfstring\{[^{}]*\}\{([^{}]*)\}", r"\1", text[start.end() + 1 : end - 1])
+    found = _TITLE.search(text)
+    inner = re.sub(r"\\texorpdfstring\{[^{}]*\}\{([^{}]*)\}", r"\1", found[1] if found else "")
     return re.sub(r"\\[a-zA-Z]+ ?|[{}$]", "", inner.replace(r"\_", "_")).strip()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -36,22 +35,16 @@ def collect_findings(budget: int, progress: Callable[[int, int], None] = lambda 
 
     ``progress`` is called with the number of finished rows and the number of all rows.
     """
-    examples = list(shipped.shipped_examples())
-    found: list[Finding] = []
-    for _, group in itertools.groupby(examples, key=lambda one: (one.constructor, str(one.arguments))):
-        found += [_make_row(example, report) for example, report in _verify_group(list(group), budget)]
+    examples, found = list(shipped.shipped_examples()), list[Finding]()
+    laws: dict[str, dict[Any, Any]] = {}
+    for example in examples:
+        try:
+            report = shipped.verify_example(example, budget, laws)
+        except PrivacyViolationError as refuted:
+            report = refuted.report
+        found.append(_make_row(example, report))
         progress(len(found), len(examples))
     return found
-
-
-def _verify_group(members: list[shipped.Example], budget: int) -> list[tuple[shipped.Example, Report | None]]:
-    """Return the reports of a group at once, with shared distributions; one by one if a claim is refuted."""
-    try:
-        return shipped.verify_all(budget, members)
-    except PrivacyViolationError as refuted:
-        if len(members) == 1:
-            return [(members[0], refuted.report)]
-    return [pair for example in members for pair in _verify_group([example], budget)]
 
 
 def _make_row(example: shipped.Example, report: Report | None) -> Finding:

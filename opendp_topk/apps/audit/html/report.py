@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.metadata
 import inspect
 import math
@@ -18,7 +17,7 @@ from typing import Any
 from ....errors import ParameterError, ProofError, TableError, checks
 from ....errors.extras import import_extra
 from ....errors.files import write_atomically
-from ....markup.foreign import escape_html
+from ....markup.pages import template_environment
 from ....proof import latex
 from ..audited import Audited
 from ..registry import Claim, proofs, tests_are_here
@@ -80,7 +79,7 @@ def write_report(
     target = Path(folder)
     checks.require_positive_int("budget", budget)
     _require_empty_folder(target, force)
-    template_environment()  # raises before the verifier runs
+    audit_templates()  # raises before the verifier runs
     content = ReportContent(
         claims=tuple(proofs(signoffs)),
         documents=load_documents(),
@@ -174,19 +173,10 @@ def _log_ratio_text(first: int, second: int) -> str:
 
 def render_page(template: str, **values: Any) -> str:
     """Return a page; every value that is put into it is escaped."""
-    return str(template_environment().get_template(template).render(values))
+    return str(audit_templates().get_template(template).render(values))
 
 
-@functools.cache
-def template_environment() -> Any:
+def audit_templates() -> Any:
     """Return the environment of the templates. Raise MissingExtraError if Jinja2 is not installed."""
-    need, extra = "HTML pages of audits require jinja2", "opendp_topk[cli]"
-    jinja2, markup = import_extra("jinja2", need, extra), import_extra("markupsafe", need, extra).Markup
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=lambda value: value if isinstance(value, markup) else markup(escape_html(value)),
-    )
+    import_extra("jinja2", "HTML pages of audits require jinja2", "opendp_topk[cli]")
+    return template_environment(Path(__file__).with_name("templates"))
