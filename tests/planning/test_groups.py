@@ -37,7 +37,12 @@ def query(
     columns = Columns("reader", "book", group="town", max_items=1 if noisy else None)
     row = {one.name: one for one in all_mechanisms()}[f"histogram_{noisy}"] if noisy else ONE_SHOT
     task, whom = TopKTask(k, CANDIDATES, "ranking", row), UserUnit() if unit is None else unit
-    return Query(GroupedTask(task, range(groups), most), replace(whom, columns=columns), budget, alpha=Fraction(1, 20))
+    return Query(
+        GroupedTask(**vars(task), groups=range(groups), most=most),
+        replace(whom, columns=columns),
+        budget,
+        alpha=Fraction(1, 20),
+    )
 
 
 def dearest(costs: list[Fraction], groups: int, most: int) -> Fraction:
@@ -76,7 +81,7 @@ def test_the_search_is_by_the_whole_map(neighbors: str, measure: tk.Measure, mon
         asked = query(Budget(measure, 1), groups=groups, most=most, unit=UserUnit(neighbors))
         asked.task.calibrate_measurement(asked)
         for users, scale in itertools.product(range(4), (2.0, 0.7)):
-            whole = asked.task.build_measurement(asked, scale)
+            whole = asked.task.build_measurement(asked.unit, asked.budget.measure, scale)
             assert found[-1](scale).exact_map(users) == whole.exact_map(users), (groups, most, users)
 
 
@@ -180,7 +185,12 @@ def test_noise_on_all_counts_is_open_to_groups_too() -> None:
     few = Columns("reader", "book", group="town", max_items=1)
     open_task = TopKTask(K, CANDIDATES, "ranking", ONE_SHOT, HISTOGRAMS)
     found: Plan[Any, Any] = most_accurate_plan(
-        Query(GroupedTask(open_task, range(3), 2), UserUnit(columns=few), asked.budget, alpha=asked.alpha)
+        Query(
+            GroupedTask(**vars(open_task), groups=range(3), most=2),
+            UserUnit(columns=few),
+            asked.budget,
+            alpha=asked.alpha,
+        )
     )
     assert found.query.task.task.mechanism.few
     assert "at most 1 item of each user count" in found.why

@@ -40,7 +40,7 @@ class GapTask(ThresholdTask):
     test_scale: float | None = None
 
     name: ClassVar[str] = "top_k_by_gap"
-    release: ClassVar[str] = "set"
+    release = "set"
 
     def __post_init__(self) -> None:
         checks.require_positive_int("the number of candidates", self.n_candidates)
@@ -57,10 +57,6 @@ class GapTask(ThresholdTask):
             measure, k=self.k, scale=scale, test_scale=self.test_scale, threshold=threshold, noise=self.noise or usual
         )
         return measurement if items is None else measurement >> index_candidates(items)
-
-    def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        known = plan.measurement.parameters
-        return self.build_measurement(plan.query, known["scale"], known["threshold"], items)
 
     # proof-region: surely_passes
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:

@@ -674,10 +674,9 @@ def _option_sort_key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
 def _matching_loss(option: Option, best: Option, scores: Any, goal: str) -> Any:
     """Return the loss of ``option`` at a scale at which it does as well as ``best``; None if no scale is found."""
     query, sort_key = option.row.query, _option_sort_key(goal)
-    space = query.unit.map_only_scores(query.task.n_candidates)
 
     def plan_at_scale(scale: float) -> TopKPlan:
-        return Plan(query, query.task.build_measurement(space, query.budget.measure, scale))
+        return Plan(query, query.task.build_measurement(query.unit, query.budget.measure, scale))
 
     def reaches_goal(scale: float) -> bool:
         return sort_key(_evaluate_option(plan_at_scale(scale), scores, goal))[0] <= sort_key(best)[0]

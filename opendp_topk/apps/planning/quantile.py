@@ -21,14 +21,14 @@ from ...core.transformation import Transformation
 from ...errors import checks
 from ...measurements.quantiles import WIDEST, then_quantiles
 from ...spaces.domains import FrameDomain
-from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile
+from ...spaces.measures import MaxDivergence, Measure
 from ...spaces.metrics import UserDistance
 from ...transformations.quantile_scores import make_count_by_number, make_quantile_scores
 from ...transformations.sum_by_item import bounds_in_steps
 from .catalogue import ONE_SHOT
-from .plan import NO_BOUND, AccuracyGuarantee, Plan, confidence_text, finite_bound, guarantee_field
+from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, ScaleTask, confidence_text, finite_bound, guarantee_field
 from .top_k import TopKTask
-from .units import Columns, PrivacyUnit, Space, UserUnit, serialize_grid_number
+from .units import Columns, PrivacyUnit, UserUnit, serialize_grid_number
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # digits of a bound in texts
 _WRITTEN = re.compile(r"-?\d{1,40}(\.\d{1,600}|/[1-9]\d{0,600})?", re.ASCII)
@@ -154,11 +154,10 @@ class QuantileTask(TopKTask):
         rows = self.row_error_bound(plan)
         return math.inf if rows is None else math.ceil(rows)
 
-    def bind_candidates(self, plan: Plan[TopKTask, UserUnit], items: Any = None) -> Measurement:
+    def rebuild_measurement(self, query: Query[Any, Any], known: Mapping[str, Any], items: Any = None) -> Measurement:
         """Return the chain from a table to the released numbers."""
-        columns = numeric_columns(plan)
-        measurement = super().bind_candidates(plan, None)
-        return measurement >> IndexGridNumbers(columns.least_candidate, columns.step)
+        columns = query.unit.columns
+        return super().rebuild_measurement(query, known) >> IndexGridNumbers(columns.least_candidate, columns.step)
 
     def question_text(self, columns: Columns) -> str:
         assert isinstance(columns, NumericColumns)
@@ -223,7 +222,7 @@ class QuantilesTask(QuantileTask):
         n, shares = columns.n_candidates, columns.quantiles
         places = min(columns.places, WIDEST // n)  # [places]
         made = cls(len(shares), n, "set", ONE_SHOT, shares=shares, places=places)
-        made.build_measurement(columns.map_only_scores("add_remove", n), MaxDivergence(), 1.0)
+        made.build_measurement(UserUnit(columns=columns), MaxDivergence(), 1.0)
         return made
 
     @property
@@ -235,15 +234,15 @@ class QuantilesTask(QuantileTask):
         """Number of choices that one row takes part in."""
         return self.k.bit_length()  # [levels]
 
-    def build_measurement(self, space: Space, measure: Measure, scale: float, items: Any = None) -> Measurement:
+    def build_measurement(self, unit: Any, measure: Measure, scale: float, items: Any = None) -> Measurement:
         given: Any = {"quantiles": list(self.shares), "scale": scale, "places": self.places}
-        counts: Any = space
-        measurement: Measurement = counts >> then_quantiles(measure, **given)  # [halved]
+        measurement: Measurement = unit.map_only_scores(self.n_candidates) >> then_quantiles(
+            measure, **given
+        )  # [halved]
         return measurement
 
     def build_curve_measurement(self, plan: Plan[TopKTask, PrivacyUnit]) -> Measurement:
-        space = plan.query.unit.map_only_scores(self.n_candidates)
-        return self.build_measurement(space, PrivacyProfile(), plan.measurement.parameters["scale"])
+        return ScaleTask.build_curve_measurement(self, plan)
 
     def row_error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> Fraction | None:
         """Return a bound on the rank error of each released number, in rows; None if no bound is finite.

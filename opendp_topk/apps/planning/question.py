@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 
 from ...core.candidates import is_iterable, public_items
 from ...core.measurement import Measurement
-from ...errors import ParameterError, SearchError, checks
+from ...errors import ParameterError, SearchError, SpaceError, checks
 from ...errors.checks import plain_number
 from ...spaces.measures import (
     Approximate,
@@ -44,7 +44,7 @@ from .options import (
     serialize_option,
 )
 from .plan import Plan, Query, ReleaseTask, plan_guarantees
-from .release_record import MEASURES, OtherUsersCount, PrivacyClaim, ReleaseRecord, parameters_of, plain_value
+from .release_record import MEASURES, OtherUsersCount, PrivacyClaim, ReleaseRecord, plain_value
 from .several import most_accurate_plan
 from .units import KEPT_ITEMS, ROW, Budget, Columns, UserUnit, join_item_parts, parse_signed, recover_fraction
 
@@ -333,7 +333,11 @@ class Question(OptionGroup):
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
         """Yield the plans that the record can have, each with its measurement of the items."""
-        raise NotImplementedError
+        known = {**record.mechanism, "scale": float(record.scale or 0)}
+        for task in cls.record_tasks(record):
+            query = cls.record_query(record, task)
+            with suppress(ParameterError, SpaceError):
+                yield Plan(query, task.rebuild_measurement(query, known))
 
     @classmethod
     def record_columns(cls, known: Mapping[str, Any]) -> Columns:
@@ -438,7 +442,7 @@ class Question(OptionGroup):
     @classmethod
     def noise_rows(cls, plan: Plan[Any, Any]) -> list[tuple[str, str]]:
         """Return the rows for the scale of the noise, the scale for the counts and the threshold."""
-        parameters = parameters_of(plan.measurement)
+        parameters = plan.parameters
         counts = f", and {plain_value(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
         smallest = f"the smallest that meet{'' if counts else 's'} the target"
         by_curve = "limit" in parameters and is_pure(without_delta(plan.query.budget.measure))
@@ -879,8 +883,7 @@ def require_noise(query: Query[Any, Any]) -> None:
 
 def _noise_levels(plan: Plan[Any, Any]) -> dict[str, float]:
     """Return the scales and the threshold of a plan, by name."""
-    known = parameters_of(plan.measurement)
-    return {name: known[name] for name in ("scale", "count_scale", "threshold") if name in known}
+    return {name: plan.parameters[name] for name in ("scale", "count_scale", "threshold") if name in plan.parameters}
 
 
 def _noise_text(noise: Mapping[str, float]) -> str:
@@ -903,7 +906,7 @@ class ReleasePlan:
     plan: Plan[Any, UserUnit]
 
     def __repr__(self) -> str:
-        scale, claim = parameters_of(self.measurement).get("scale"), self.claim
+        scale, claim = self.plan.parameters.get("scale"), self.claim
         noise = "" if scale is None else f", scale={float(scale)!r}"
         return f"ReleasePlan({self.question.kind}, {self.plan.name}{noise}, {claim.symbol}={claim.d_out})"
 

@@ -258,8 +258,7 @@ class ReleaseRecord(OnlyFields):
 
         ``more`` are the fields that come from the table and the question, such as ``engine``.
         """
-        measurement, task = plan.measurement, plan.query.task
-        parameters = parameters_of(measurement)
+        measurement, task, parameters = plan.measurement, plan.query.task, plan.parameters
         return cls(
             time=utc_timestamp(),
             k=task.k,
@@ -405,13 +404,6 @@ def _round_up_epsilon(number: Any) -> float:
 def quantiles_of(known: Mapping[str, Any]) -> tuple[Fraction, ...]:
     """Return the quantiles among the parameters of a mechanism: one, several, or none."""
     return tuple(map(Fraction, known.get("quantiles", [known["quantile"]] if "quantile" in known else [])))
-
-
-def parameters_of(measurement: Measurement) -> dict[str, Any]:
-    """Return the parameters of a chain; for groups, those of each group's chain, with the grouping as ``partition``."""
-    known = dict(measurement.parameters)
-    each = known.pop("each_group", None)
-    return known if each is None else {**each, "partition": known}
 
 
 def engine_fields(frame: Any) -> dict[str, str]:

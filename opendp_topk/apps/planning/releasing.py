@@ -23,7 +23,7 @@ from .files import write_file_list
 from .options import NO_OPTION, OptionGroup, given_options, named, option_error
 from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
-from .release_record import OtherUsersCount, ReleasedItems, ReleaseRecord, engine_fields, list_digest, parameters_of
+from .release_record import OtherUsersCount, ReleasedItems, ReleaseRecord, engine_fields, list_digest
 from .several import require_neighbors
 from .sources import ENGINES, Engine, SourceTable, TableReadOptions
 from .steps import log_step
@@ -347,7 +347,7 @@ def draw_and_record(
     logged.
     """
     measurement, query, made = plan.measurement, plan.query, []
-    scale = parameters_of(measurement).get("scale")
+    scale = plan.parameters.get("scale")
     numbers = {"scale": scale} if isinstance(scale, int | float) else {}
     drawing = log_step("counting and drawing", hidden=hidden, **numbers)
     if account is None:

@@ -42,6 +42,7 @@ from .plan import (
     AccuracyGuarantee,
     Plan,
     Query,
+    ReleaseTask,
     confidence_text,
     finite_bound,
     guarantee_field,
@@ -55,19 +56,11 @@ from .units import Columns, UserUnit, recover_fraction
 _FAR = 2.0**60  # a threshold with negligible delta, while the scale is calibrated
 
 
-class VariableSizeTask(Protocol):
+class VariableSizeTask(ReleaseTask, Protocol):
     """Protocol of tasks whose number of released items depends on the table."""
 
-    release: ClassVar[str] = "ranking"
-    searched: ClassVar[tuple[str, ...]] = ("scale", "threshold")
-
-    def needs_no_noise(self, query: Query[Any, UserUnit]) -> bool:
-        """Return False, since the table decides whether an item is released."""
-        return False
-
-    def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        """Return the measurement of the plan, which needs no list of items."""
-        return plan.measurement
+    release: str = "ranking"
+    searched: tuple[str, ...] = ("scale", "threshold")
 
     def choice_reason(self, plan: Plan[Any, UserUnit], tried: Sequence[Plan[Any, UserUnit]]) -> str:
         """Return in a sentence which score an item needs by ``plan`` and by the next of the plans that were tried."""
@@ -91,8 +84,10 @@ class VariableSizeTask(Protocol):
 class ThresholdTask(VariableSizeTask, Protocol):
     """Protocol of tasks with a noise scale and a threshold that noisy scores or gaps must reach."""
 
-    def build_measurement(self, query: Query[Any, UserUnit], scale: float, threshold: float) -> Measurement:
-        """Return the chain from a table to the release."""
+    def build_measurement(
+        self, query: Query[Any, UserUnit], scale: float, threshold: float, items: Any = None
+    ) -> Measurement:
+        """Return the chain from a table to the release, of ``items`` if they are listed."""
 
     def least_threshold(self, query: Query[Any, UserUnit], scale: float) -> float:
         """Return the smallest threshold that meets the budget at this scale."""
@@ -105,6 +100,11 @@ class ThresholdTask(VariableSizeTask, Protocol):
         found = binary_search_chain(lambda scale: self.build_measurement(query, scale, _FAR), query.unit.d_in, whole)
         scale = found.parameters["scale"]
         return self.build_measurement(query, scale, self.least_threshold(query, scale))
+
+    def rebuild_measurement(
+        self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None
+    ) -> Measurement:
+        return self.build_measurement(query, known["scale"], known["threshold"], items)
 
 
 # Top-k of an unknown domain.
@@ -215,9 +215,10 @@ class UnknownDomainTask(ThresholdTask):
         beyond = nth_largest_text(self.participating_items + 1)
         return f"{super().needed_score_text(plan)} beyond the {beyond} {plan.query.unit.columns.score_noun}"
 
-    def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        known = plan.measurement.parameters
-        return self.build_within_budget(plan.query, known["scale"], known["threshold"], items)
+    def rebuild_measurement(
+        self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None
+    ) -> Measurement:
+        return self.build_within_budget(query, known["scale"], known["threshold"], items)
 
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
         """Return a bound, for every t, on the distance of the t-th released score from the t-th largest score."""
@@ -271,11 +272,13 @@ class StableHistogramTask(ThresholdTask):
     """
 
     gaussian: bool = False
-    k: ClassVar[Any] = None
-    counted: ClassVar[bool] = True
+    k = None
+    counted = True
     name: ClassVar[str] = "stable_histogram"
 
-    def build_measurement(self, query: Query[Any, UserUnit], scale: float, threshold: float) -> Measurement:
+    def build_measurement(
+        self, query: Query[Any, UserUnit], scale: float, threshold: float, items: Any = None
+    ) -> Measurement:
         """Return the chain from a table to the items and their counts."""
         return self._build_chain(query, scale=scale, threshold=int(threshold))
 
@@ -317,11 +320,12 @@ class StableHistogramTask(ThresholdTask):
             query, parse_exact(budget.main_distance, "epsilon"), parse_exact(budget.delta, "delta")
         )
 
-    def rebuild_measurement(self, query: Query[Any, UserUnit], known: Mapping[str, Any], scale: Any) -> Measurement:
-        """Return the chain with the parameters of a record."""
+    def rebuild_measurement(
+        self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None
+    ) -> Measurement:
         if "epsilon" in known:
             return self.build_within_budget(query, *(recover_fraction(known[name]) for name in ("epsilon", "delta")))
-        return self.build_measurement(query, float(scale or 0), known["threshold"])
+        return super().rebuild_measurement(query, known)
 
     def least_threshold(self, query: Query[Any, UserUnit], scale: float) -> float:
         """Return the smallest integer threshold that meets the budget at this scale."""
@@ -382,15 +386,11 @@ class ReleaseLargest:
 class HistogramTopKTask(StableHistogramTask):
     """Task: release the ``k`` items with the largest noisy counts among those that reach the threshold."""
 
-    k: int  # type: ignore[misc]
-    counted: ClassVar[bool] = False
+    k: int  # type: ignore[assignment]
+    counted = False
 
     def _build_chain(self, query: Query[Any, UserUnit], **options: Any) -> Measurement:
         return super()._build_chain(query, **options) >> ReleaseLargest(self.k)
-
-    def error_bound(self, plan: Plan[Any, UserUnit]) -> float:
-        """Return the score at which an item is released with probability at least 1 - alpha, unless k precede it."""
-        return self.accuracy_bound(plan)
 
     def question_text(self, columns: Columns) -> str:
         return UnknownDomainTask(self.k).question_text(columns)
@@ -418,8 +418,8 @@ class PartitionSelectionTask(VariableSizeTask):
     """
 
     rounds: int | None = None
-    k: ClassVar[None] = None
-    release: ClassVar[str] = "set"
+    k = None
+    release = "set"
     fewer: ClassVar[tuple[int, ...]] = (20, 1)  # max_items for which the number of users is reported
 
     @property
@@ -450,6 +450,11 @@ class PartitionSelectionTask(VariableSizeTask):
                     >> found
                 )
         return found
+
+    def rebuild_measurement(
+        self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None
+    ) -> Measurement:
+        return self.build_measurement(query, known.get("epsilon", known["scale"]), known["delta"])
 
     def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
         """Return the chain that needs fewest users to release an item with probability 1/2, if all have ``max_items``.

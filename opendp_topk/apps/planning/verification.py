@@ -22,7 +22,7 @@ from ..ledger.journal import RELEASED, utc_timestamp
 from ..ledger.planned import require_readable_data
 from ..ledger.report import format_distance
 from ..ledger.stated import release_metadata
-from .plan import AccuracyGuarantee, Plan, plan_guarantees
+from .plan import AccuracyGuarantee, Plan, parameters_of, plan_guarantees
 from .quantile import NumericColumns
 from .release_record import (
     SHARE,
@@ -35,7 +35,6 @@ from .release_record import (
     engine_fields,
     list_digest,
     measure_name,
-    parameters_of,
     plain_value,
     proof_summary,
     quantiles_of,
@@ -204,9 +203,12 @@ def _is_release_consistent(record: ReleaseRecord, plan: Plan[Any, UserUnit]) -> 
     released, known, task = record.released, record.mechanism, plan.query.task
     led = bool(getattr(getattr(task, "mechanism", None), "led", False))
     beside = (released.counts is not None, released.gaps is not None, released.other is not None)
-    counted = bool(getattr(task, "counted", False))
     whole = all(type(one) is int for one in [*(released.counts or ()), *([released.other] if beside[2] else ())])
-    if beside != (counted, led, "then" in known) or not whole or (released.groups is None) == ("partition" in known):
+    if (
+        beside != (task.counted, led, "then" in known)
+        or not whole
+        or (released.groups is None) == ("partition" in known)
+    ):
         return False
     columns = plan.query.unit.columns
     if released.groups is None:
@@ -352,8 +354,8 @@ def question_fields(
 ) -> dict[str, Any]:
     """Return the fields that identify a question: of ``plan``, rows, digests of lists, and metadata as in records."""
     task, lists = plan.query.task, (where, candidates, groups)
-    claim, known = PrivacyClaim.from_plan(plan), parameters_of(plan.measurement)
-    return _identifying_fields(task, getattr(task, "counted", False), claim, known, lists, words)
+    claim, known = PrivacyClaim.from_plan(plan), plan.parameters
+    return _identifying_fields(task, task.counted, claim, known, lists, words)
 
 
 def _identifying_fields(
