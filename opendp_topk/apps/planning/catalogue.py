@@ -83,19 +83,19 @@ class Mechanism:
     def release_obstacle(
         self, k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False
     ) -> str | None:
-        """Return why the mechanism cannot make this release: "k", "candidates", "few", "release" or "counts".
+        """Return what to change, as for a command, so that the mechanism can make this release; None if it can.
 
-        Return None if it can. ``few`` is True if the scores have a bound on how many of them one person changes.
+        ``few`` is True if the scores have a bound on how many of them one person changes.
         """
         if self.most is not None and k > self.most:
-            return "k"
+            return f"use --k {self.most}"
         if self.led and k >= n_candidates:
-            return "candidates"
+            return "use a --k below the number of candidates"
         if self.few and not few:
-            return "few"
+            return "give --max-items, the number of items of a user that count"
         if release not in self.releases:
-            return "release"
-        return "counts" if counts and self.counted is None else None
+            return f"use --release {self.releases[0]}"
+        return "omit --counts" if counts and self.counted is None else None
 
     def build_partial(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Chosen:
         """Return the measurement as a partial, which still lacks the space."""

@@ -102,8 +102,8 @@ class GroupedTask(TopKTask):
 
     def describe_mechanism(self, plan: Plan[Any, UserUnit]) -> str:
         return (
-            f"{super().describe_mechanism(plan)}; separately in each group, with independent noise, even if no user is "
-            f"in it; {self._describe_contribution(plan.query.unit.columns)}"
+            f"{self.task.describe_mechanism(self.single_group_plan(plan))}; separately in each group, with independent "
+            f"noise, even if no user is in it; {self._describe_contribution(plan.query.unit.columns)}"
         )
 
     def _describe_contribution(self, columns: Columns) -> str:
@@ -118,12 +118,9 @@ class GroupedTask(TopKTask):
         number = len(self.groups)
         share = f"each fails with probability at most {float(alpha)} / {number}"
         at_once = f"at least {surely}" + (f", in all {number} groups at once ({share})" if number > 1 else "")
-        found = self.task.accuracy_guarantees(one)
-        said = {name: told.words.replace(f"at least {each}", at_once, 1) for name, told in found.items()}
         own = f"; counts are within one group, and {self._describe_contribution(plan.query.unit.columns)}"
-        return {
-            name: AccuracyGuarantee(
-                said[name] + (own if told.within_users is not None else ""), told.within_users, float(alpha)
-            )
-            for name, told in found.items()
-        }
+        found = {}
+        for name, told in self.task.accuracy_guarantees(one).items():
+            words = told.words.replace(f"at least {each}", at_once, 1) + ("" if told.within_users is None else own)
+            found[name] = AccuracyGuarantee(words, told.within_users, float(alpha))
+        return found

@@ -237,15 +237,11 @@ class Question(OptionGroup):
         """Count of the users with an item that is not released; None if it was not requested."""
         return None
 
-    @cached_property
-    def main_budget(self) -> Budget:
-        """Budget of the items, without a delta."""
-        return self.budget.main if self.other_users_count is None else self.other_users_count.release_budget
-
     @property
     def task_budget(self) -> Budget:
         """Budget of the items."""
-        budget, delta = self.main_budget, self.budget.exact_delta
+        others, delta = self.other_users_count, self.budget.exact_delta
+        budget = self.budget.main if others is None else others.release_budget
         if delta is None and self.own_delta:
             raise option_error(f"give --delta: {self.kind} has no finite loss without a delta")
         if delta is None:

@@ -115,16 +115,9 @@ def with_mechanism(name: str, task: TopKTask, *, few: bool = False) -> TopKTask:
     if name not in list(rows):
         raise option_error(f"--mechanism must be one of {', '.join(rows)}")
     row, asked = rows[name], (task.k, task.n_candidates, task.release, task.counted, few)
-    obstacle = row.release_obstacle(*asked)
-    if obstacle is None:
+    change = row.release_obstacle(*asked)
+    if change is None:
         return replace(task, mechanism=row)
     others = [other.name for other in capable_mechanisms(*asked)]
-    change = {
-        "k": f"use --k {row.most}",
-        "candidates": "use a --k below the number of candidates",
-        "few": "give --max-items, the number of items of a user that count",
-        "release": f"use --release {row.releases[0]}",
-        "counts": "omit --counts",
-    }[obstacle]
     one_of = "one of " if len(others) > 1 else ""
     raise option_error(f"--mechanism {name} cannot make this release: {change}, or choose {one_of}{', '.join(others)}")

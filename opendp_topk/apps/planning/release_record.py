@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -127,10 +127,9 @@ class ReleasedItems:
         return [place for _, one in self.group_lists for place in range(1, len(one.items) + 1)]
 
     def _select_places(self, places: Sequence[int]) -> ReleasedItems:
-        def select_values(values: list[Any] | None) -> Any:
-            return None if values is None else [values[at] for at in places]
-
-        return ReleasedItems(select_values(self.items), select_values(self.counts), select_values(self.gaps))
+        columns: Any = self.items, self.counts, self.gaps
+        chosen: Any = [None if values is None else [values[at] for at in places] for values in columns]
+        return ReleasedItems(*chosen)
 
 
 @dataclass(frozen=True)
@@ -501,11 +500,8 @@ class OtherUsersCount:
     @property
     def scale(self) -> float:
         domain = FrameDomain("user", "item")
-
-        def make(scale: float) -> Measurement:
-            return self._count_measurement(domain, (), scale)
-
-        return float(binary_search_param(make, self.unit.d_in, self.count_loss))
+        made = partial(self._count_measurement, domain, ())
+        return float(binary_search_param(made, self.unit.d_in, self.count_loss))
 
     def append_count(self, plan: Plan[T_co, U_co]) -> Plan[T_co, U_co]:
         measurement = plan.measurement

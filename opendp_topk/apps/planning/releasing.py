@@ -360,7 +360,7 @@ def draw_and_record(
     try:
         with log_step("paying", hidden=hidden):
             if planned is None:
-                once = _is_repeat_refused(words, again)
+                once = bool(words["label"]) and not again
                 reserved = account.reserve(measurement, d_in=query.unit.d_in, delta=delta, once=once, **words)
             else:
                 paid = account.planned(planned)
@@ -385,7 +385,7 @@ def draw_and_record(
 
 def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> None:
     """Raise if an entry has already paid for a release with this label and period, unless ``again`` is set."""
-    if not _is_repeat_refused(words, again):
+    if again or not words["label"]:
         return
     numbers = PriorPayments(account._journal, words["label"], words["period"]).numbers
     if not numbers:
@@ -399,7 +399,3 @@ def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> No
         f"its answer, give its record{which} as --from-record; to pay for another release, add --again, or "
         "choose another --label or --period"
     )
-
-
-def _is_repeat_refused(words: Mapping[str, Any], again: bool) -> bool:
-    return bool(words["label"]) and not again

@@ -160,12 +160,17 @@ def accounting_options(query: Query[Any, UserUnit], total: tuple[Fraction, Fract
 def _summed_option(
     query: Query[Any, UserUnit], name: str, total: tuple[Fraction, ...], ledger: tuple[str, ...] = ()
 ) -> AccountingOption:
-    """Return the option that adds epsilons or rhos, and the releases' own deltas if they have any."""
+    """Return the option that adds epsilons or rhos, and the releases' own deltas if they have any.
+
+    Each release has an equal share of ``total``, in six digits, rounded down.
+    """
     measure: Any = MaxDivergence() if name == PURE else ZeroConcentratedDivergence()
     said = f"{measure.symbol} {format_rounded_down(total[0])}"
     if len(total) > 1:
         measure, said = Approximate(measure), f"{said}, delta {float(total[1]):g}"
-    return AccountingOption(name, said, _plan_one_release(query, measure, *total), ledger)
+    parts = tuple(Fraction(format_rounded_down(part / query.releases)) for part in total)
+    one = replace(query, budget=Budget(measure, parts if len(parts) > 1 else parts[0]), releases=1)
+    return AccountingOption(name, said, most_accurate_plan(one), ledger)
 
 
 def _composed_option(
@@ -223,12 +228,6 @@ def remaining_options(query: Query[Any, UserUnit], left: RemainingBudget) -> Ite
     if listed and left.composes and left.epsilon and left.delta:
         total = Fraction(format_rounded_down(left.epsilon)), Fraction(format_rounded_down(left.delta))
         yield from _composed_option(query, total)
-
-
-def _plan_one_release(query: Query[Any, UserUnit], measure: Any, *total: Fraction) -> Plan[Any, UserUnit]:
-    """Return the plan of one release, with an equal share of ``total`` in six digits, rounded down."""
-    parts = tuple(Fraction(format_rounded_down(part / query.releases)) for part in total)
-    return most_accurate_plan(replace(query, budget=Budget(measure, parts if len(parts) > 1 else parts[0]), releases=1))
 
 
 @dataclass(frozen=True)

@@ -298,27 +298,21 @@ class StableHistogramTask(ThresholdTask):
 
         Under ``Approximate(MaxDivergence())`` with ``d_in`` > 1 the noise is Laplace.
         """
-        pure = is_pure(without_delta(query.budget.measure))
+        pure, budget = is_pure(without_delta(query.budget.measure)), query.budget
         if pure and query.unit.d_in > 1:
             return super().calibrate_measurement(query, known)
         kinds = (self,) if self.gaussian else (self, replace(self, gaussian=True))
         found = []
         for kind in kinds:
             with suppress(ParameterError):
-                found.append(
-                    kind._build_for_query(query)
-                    if pure
-                    else super(StableHistogramTask, kind).calibrate_measurement(query, known)
-                )
+                if pure:
+                    losses = parse_exact(budget.main_distance, "epsilon"), parse_exact(budget.delta, "delta")
+                    found.append(kind.build_within_budget(query, *losses))
+                else:
+                    found.append(super(StableHistogramTask, kind).calibrate_measurement(query, known))
         if not found:
             raise SearchError("epsilon or delta must be larger: no noise and no threshold meet the budget")
         return min(found, key=lambda one: self.accuracy_bound(Plan(query, one)))
-
-    def _build_for_query(self, query: Query[Any, UserUnit]) -> Measurement:
-        budget = query.budget
-        return self.build_within_budget(
-            query, parse_exact(budget.main_distance, "epsilon"), parse_exact(budget.delta, "delta")
-        )
 
     def rebuild_measurement(
         self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None
@@ -429,27 +423,16 @@ class PartitionSelectionTask(VariableSizeTask):
     def build_measurement(self, query: Query[Any, UserUnit], main: float, delta: float) -> Measurement:
         """Return the chain from a table to the items; ``main`` is epsilon, or the noise scale under zCDP."""
         unit, measure = query.unit, query.budget.measure
-        columns = unit.columns
         if self.rounds is None:
-            found = unit.score_transformation(None) >> then_partition_selection(measure, epsilon=main, delta=delta)
-        else:
-            domain, metric = FrameDomain(columns.user, columns.item), UserDistance(unit.neighbors)
-            how = {"epsilon" if is_pure(without_delta(measure)) else "scale": main, "delta": delta}
-            found = make_weighted_partition_selection(
-                domain,
-                metric,
-                measure,
-                max_items=columns.max_items or 1,
-                rounds=self.rounds,
-                minimum_users=columns.minimum_users or 1,
-                **how,
-            )
-            if columns.keep != "order":
-                found = (
-                    make_bound_contributions(domain, metric, most=found.parameters["max_items"], by=columns.keep)
-                    >> found
-                )
-        return found
+            return unit.score_transformation(None) >> then_partition_selection(measure, epsilon=main, delta=delta)
+        columns = unit.columns
+        space, most = (FrameDomain(columns.user, columns.item), UserDistance(unit.neighbors)), columns.max_items or 1
+        how: dict[str, Any] = {"epsilon" if is_pure(without_delta(measure)) else "scale": main, "delta": delta}
+        how |= {"rounds": self.rounds, "minimum_users": columns.minimum_users or 1}
+        found = make_weighted_partition_selection(*space, measure, max_items=most, **how)
+        if columns.keep == "order":
+            return found
+        return make_bound_contributions(*space, most=most, by=columns.keep) >> found
 
     def rebuild_measurement(
         self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None

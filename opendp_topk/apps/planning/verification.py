@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
-from ...combinators.followed_by import make_followed_by
 from ...combinators.partition_by import ReleaseByGroup
 from ...core.candidates import BestCounts, IndexCandidates
 from ...core.measurement import Measurement
@@ -57,10 +56,14 @@ def rebuild_plan(record: ReleaseRecord) -> tuple[Plan[Any, UserUnit], dict[str, 
             return None
         wanted = canonical_json(dict(record.mechanism))
         for plan in record.asked.record_plans(record):
-            whole = _with_other_count(plan, record.mechanism.get("then"))
-            known = {name: plain_value(value) for name, value in parameters_of(whole).items() if name != "scale"}
+            others, told = _other_users_count(plan, record.mechanism.get("then")), record.other_accuracy
+            whole = plan if others is None else others.append_count(plan)
+            known = {name: plain_value(value) for name, value in whole.parameters.items() if name != "scale"}
             if canonical_json(known) == wanted:
-                return replace(plan, measurement=whole), plan_guarantees(plan) | _other_guarantees(plan, record)
+                found = plan_guarantees(plan)
+                if others is not None and told is not None:
+                    found |= others.accuracy_guarantees(recover_fraction(told.alpha))
+                return whole, found
     except (TopKError, KeyError, TypeError, ValueError, ArithmeticError):
         pass
     return None
@@ -72,26 +75,12 @@ def _has_wrong_item_count(record: ReleaseRecord) -> bool:
     return record.asked.exact_number and len(record.items) != (record.k or 0) * lists
 
 
-def _with_other_count(plan: Plan[Any, UserUnit], loss: Any) -> Measurement:
-    """Return the measurement of the plan, followed by the count of other users if that was released."""
+def _other_users_count(plan: Plan[Any, UserUnit], loss: Any) -> OtherUsersCount | None:
+    """Return the count of other users with this loss; None if it was not released."""
     if loss is None:
-        return plan.measurement
-    d_out = tuple(loss) if isinstance(loss, list) else loss
-    return make_followed_by(plan.measurement, follow=_refuse_release, d_in=plan.query.unit.d_in, d_out=d_out)
-
-
-def _other_guarantees(plan: Plan[Any, UserUnit], record: ReleaseRecord) -> dict[str, AccuracyGuarantee]:
-    """Return the accuracy guarantee of the count of other users, if the record has one, by its name."""
-    loss, told = record.mechanism.get("then"), record.other_accuracy
-    if loss is None or told is None:
-        return {}
+        return None
     spent = to_fraction(loss[0] if isinstance(loss, list) else loss)
-    count = OtherUsersCount(Budget(without_delta(plan.query.budget.measure), spent / SHARE), plan.query.unit)
-    return count.accuracy_guarantees(recover_fraction(told.alpha))
-
-
-def _refuse_release(released: Any) -> NoReturn:
-    raise ParameterError("a measurement that was rebuilt for its map cannot release")
+    return OtherUsersCount(Budget(without_delta(plan.query.budget.measure), spent / SHARE), plan.query.unit)
 
 
 # Comparison of a record with what this library computes, and with the ledger that paid.
