@@ -408,8 +408,13 @@ class ReleaseTask(Protocol):
         """Return the reason for the plan among those that were tried, in a sentence; empty if there is none."""
         return ""
 
+    def guarantee_text(self, plan: Plan[Any, Any]) -> str:
+        """Return the accuracy guarantee in words, if its bound is finite."""
+
     def accuracy_guarantees(self, plan: Plan[Any, Any]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantees of one release, by their names in the record."""
+        words = NO_BOUND if plan.accuracy == math.inf else self.guarantee_text(plan)
+        return guarantee_field(plan, words, plan.accuracy)
 
 
 T_co = TypeVar("T_co", bound=ReleaseTask, covariant=True)

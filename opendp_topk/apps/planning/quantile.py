@@ -9,7 +9,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -26,7 +26,7 @@ from ...spaces.metrics import UserDistance
 from ...transformations.quantile_scores import make_count_by_number, make_quantile_scores
 from ...transformations.sum_by_item import bounds_in_steps
 from .catalogue import ONE_SHOT
-from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, ScaleTask, confidence_text, finite_bound, guarantee_field
+from .plan import AccuracyGuarantee, Plan, Query, ScaleTask, confidence_text, finite_bound
 from .top_k import TopKTask
 from .units import Columns, PrivacyUnit, UserUnit, serialize_grid_number
 
@@ -181,19 +181,20 @@ class QuantileTask(TopKTask):
             "scored by the number of rows by which it misses"
         )
 
-    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def guarantee_text(self, plan: Plan[TopKTask, UserUnit]) -> str:
         """Return the accuracy guarantee: the rank error of the released number among the rows that count."""
-        rows, columns, alpha = self.row_error_bound(plan), numeric_columns(plan), plan.query.alpha
-        if rows is None:
-            return guarantee_field(plan, NO_BOUND)
-        below, above, near = columns.quantiles[0], 1 - columns.quantiles[0], serialize_grid_number(rows)
-        words = (
-            f"with probability at least {confidence_text(alpha)}, at most {below} N + {near} of the N counted "
-            f"rows are below the released number, and at most {above} N + {near} are above it; "
+        columns, near = numeric_columns(plan), serialize_grid_number(self.row_error_bound(plan) or Fraction(0))
+        below, above = columns.quantiles[0], 1 - columns.quantiles[0]
+        return (
+            f"with probability at least {confidence_text(plan.query.alpha)}, at most {below} N + {near} of the N "
+            f"counted rows are below the released number, and at most {above} N + {near} are above it; "
             f"{columns.contribution_clause}, and numbers are rounded to multiples within the bounds"
         )
-        within = finite_bound(plan.accuracy) if columns.max_rows == 1 else None  # with one row per user, rows are users
-        return {"accuracy": AccuracyGuarantee(words, within, float(alpha))}
+
+    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+        found = super().accuracy_guarantees(plan)["accuracy"]
+        of_users = self.k == 1 and numeric_columns(plan).max_rows == 1  # with one row per user, rows are users
+        return {"accuracy": replace(found, within_users=finite_bound(plan.accuracy) if of_users else None)}
 
 
 # proof-region: planned_quantiles
@@ -260,18 +261,15 @@ class QuantilesTask(QuantileTask):
             "noise on each score, and then in the same way the quantiles of the rows below it and of the other rows"
         )
 
-    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        rows, columns, alpha = self.row_error_bound(plan), numeric_columns(plan), plan.query.alpha
-        if rows is None:
-            return guarantee_field(plan, NO_BOUND)
-        words = (
-            f"with probability at least {confidence_text(alpha)}, for q = {join_with_and(self.shares)} at "
+    def guarantee_text(self, plan: Plan[TopKTask, UserUnit]) -> str:
+        rows, columns = self.row_error_bound(plan) or Fraction(0), numeric_columns(plan)
+        return (
+            f"with probability at least {confidence_text(plan.query.alpha)}, for q = {join_with_and(self.shares)} at "
             "once, at most q N + b of the N counted rows are below the number released for q, and at most (1 "
             f"- q) N + b are above it; b is {format_rows(rows)}, plus {self.choices_per_row - 1} for each "
             f"started block of {self.places} rows beyond the first {self.places} rows with the same number; "
             f"{columns.contribution_clause}, and numbers are rounded to multiples within the bounds"
         )
-        return guarantee_field(plan, words)
 
 
 def numeric_columns(plan: Plan[Any, Any]) -> NumericColumns:

@@ -5,8 +5,7 @@ Proof: proofs/planning/coverage.tex
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -16,7 +15,7 @@ from ...measurements.top_k_coverage import make_top_k_coverage
 from ...numerics.arithmetic import scaled_log_up, to_fraction
 from ...spaces.measures import Measure
 from ...spaces.metrics import UserDistance
-from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, ScaleTask, confidence_text, guarantee_field
+from .plan import Plan, Query, ScaleTask, confidence_text
 from .question import ListedQuestion, UserUnitOptions
 from .release_record import ReleaseRecord
 from .units import Columns, UserUnit, count_with_noun
@@ -58,19 +57,15 @@ class CoverageTask(ScaleTask):
             "number of users who have it and no item chosen before"
         )
 
-    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def guarantee_text(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the accuracy guarantee of each choice, and of all of them together."""
-        users = plan.accuracy_floor
-        assert users is not None
-        if users == math.inf:
-            return guarantee_field(plan, NO_BOUND)
+        users: Any = plan.accuracy_floor
         lost = count_with_noun(self.k * users, "user")
-        words = (
+        return (
             f"with probability at least {confidence_text(plan.query.alpha)}, each choice reaches at most "
             f"{count_with_noun(users, 'user')} fewer than the best one would, of those whom no choice before reaches; "
             f"so all {self.k} together reach at least 63 % of the most that {self.k} candidates reach, less {lost}"
         )
-        return guarantee_field(plan, words, users)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -149,35 +149,30 @@ class TopKTask(ScaleTask):
         noise = "Laplace" if is_pure(plan.query.budget.measure) else "Gaussian"
         return f"{words}; then discrete {noise} noise on each winner's count"
 
-    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        """Return the accuracy guarantee, with the score below which an item is not released, and that of the counts."""
-        columns, users, words = plan.query.unit.columns, plan.accuracy_floor, self._guarantee_text(plan)
-        if users is not None and users != math.inf:
-            below = f"more than {columns.difference_text(users)} below" if users else "below"
-            words = (
-                f"{words}; so an item {below} the {nth_largest_text(self.k)} {columns.score_noun} would not be released"
-            )
-            words += columns.truncation_clause
-        found = guarantee_field(plan, words, users)
-        return found | self._count_guarantee(plan) if self.counted else found
-
-    def _guarantee_text(self, plan: Plan[TopKTask, UserUnit]) -> str:
-        columns, users = plan.query.unit.columns, plan.accuracy_floor
+    def guarantee_text(self, plan: Plan[TopKTask, UserUnit]) -> str:
+        """Return the accuracy guarantee, with the score below which an item is not released."""
+        columns, users, rank = plan.query.unit.columns, plan.accuracy_floor, nth_largest_text(self.k)
         if users is None:
             return "not computed: the number of possible releases is too large"
-        if users == math.inf:
-            return NO_BOUND
         near = f"a {columns.score_noun} within {columns.difference_text(users)} of"
-        surely = f"with probability at least {confidence_text(plan.query.alpha)}"
         if self.mechanism.ranked:
             ranked = self.release == "ranking"
             winner = "t-th released item" if ranked else "t-th most frequent of the released items"
-            return (
-                f"{surely}, for every t from 1 to {self.k} the {winner} "
+            reach = (
+                f"for every t from 1 to {self.k} the {winner} "
                 f"has {near if users else 'exactly'} the t-th largest {columns.score_noun}"
             )
-        reach = f"{near if users else 'at least'} the {nth_largest_text(self.k)} {columns.score_noun}"
-        return f"{surely}, every released item has {reach}"
+        else:
+            reach = f"every released item has {near if users else 'at least'} the {rank} {columns.score_noun}"
+        below = f"more than {columns.difference_text(users)} below" if users else "below"
+        return (
+            f"with probability at least {confidence_text(plan.query.alpha)}, {reach}; so an item {below} the {rank} "
+            f"{columns.score_noun} would not be released{columns.truncation_clause}"
+        )
+
+    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+        found = super().accuracy_guarantees(plan)
+        return {**found, **self._count_guarantee(plan)} if self.counted else found
 
     def _count_guarantee(self, plan: Plan[TopKTask, UserUnit]) -> dict[str, AccuracyGuarantee]:
         columns, users, words = plan.query.unit.columns, self.count_error_bound(plan), NO_BOUND

@@ -38,14 +38,11 @@ from ...transformations.bound_contributions import make_bound_contributions
 from ...transformations.minimum_users import add_to_counts
 from ..ledger.amounts import parse_exact
 from .plan import (
-    NO_BOUND,
     AccuracyGuarantee,
     Plan,
     Query,
     ReleaseTask,
     confidence_text,
-    finite_bound,
-    guarantee_field,
     least_scale,
     nth_largest_text,
 )
@@ -239,15 +236,9 @@ class UnknownDomainTask(ThresholdTask):
             "are released, best first, until a stop symbol whose score is the threshold"
         )
 
-    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        near = plan.accuracy
-        assert near is not None
-        return guarantee_field(plan, self._guarantee_text(plan, near), near)
-
-    def _guarantee_text(self, plan: Plan[Any, UserUnit], near: float) -> str:
-        if near == math.inf:
-            return NO_BOUND
-        columns, threshold = plan.query.unit.columns, plan.measurement.parameters["threshold"]
+    def guarantee_text(self, plan: Plan[Any, UserUnit]) -> str:
+        columns, threshold = plan.query.unit.columns, plan.parameters["threshold"]
+        near: Any = plan.accuracy
         lead = math.floor(to_fraction(threshold) + to_fraction(near))
         amount, noun = columns.difference_text, columns.score_noun
         beyond = f", and {amount(columns.left_out)}," if columns.left_out else ""
@@ -348,17 +339,14 @@ class StableHistogramTask(ThresholdTask):
         kind = "Gaussian" if plan.measurement.parameters["gaussian"] else "Laplace"
         return f"{self.name}: discrete {kind} noise on each {columns.score_noun}{columns.contribution_clause}"
 
-    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def guarantee_text(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the accuracy guarantee: the score at which an item is released."""
-        columns, least = plan.query.unit.columns, plan.accuracy
-        assert least is not None
+        columns, least = plan.query.unit.columns, plan.query.unit.columns.difference_text(plan.accuracy or 0)
         unless = "" if self.k is None else f", unless {self.k} others precede it,"
-        gets_in = (
-            f"an item is released{unless} if its {columns.score_noun} is at least "
-            f"{columns.difference_text(least)}{columns.truncation_clause}"
+        return (
+            f"with probability at least {confidence_text(plan.query.alpha)}, an item is released{unless} if its "
+            f"{columns.score_noun} is at least {least}{columns.truncation_clause}"
         )
-        words = f"with probability at least {confidence_text(plan.query.alpha)}, {gets_in}"
-        return guarantee_field(plan, words, least)
 
 
 @dataclass(frozen=True)
@@ -512,14 +500,15 @@ class PartitionSelectionTask(VariableSizeTask):
                 )
         return "; ".join(said)
 
-    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def guarantee_text(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the accuracy guarantee: the number of users that an item needs."""
-        users = plan.accuracy
-        assert users is not None
-        number = "1 user" if users == 1 else f"{users:.0f} users"
-        enough = f"{number} or more have it among their counted items"
-        words = f"with probability at least 50 %, an item is released if {enough}" if users < math.inf else NO_BOUND
-        return {"accuracy": AccuracyGuarantee(words, finite_bound(users), float(_HALF))}
+        number = "1 user" if plan.accuracy == 1 else f"{plan.accuracy:.0f} users"
+        return (
+            f"with probability at least 50 %, an item is released if {number} or more have it among their counted items"
+        )
+
+    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+        return {"accuracy": replace(super().accuracy_guarantees(plan)["accuracy"], alpha=float(_HALF))}
 
 
 # proof-region: likely_users
