@@ -152,7 +152,10 @@ def broken(plan: Plan[Any, UserUnit], keep: str, runs: int) -> tuple[int, int, i
     told = task.accuracy_guarantees(plan).items()
     within = {name: int(re.findall(r"within (\d+) user", one.words)[0]) for name, one in told}
     space = VectorDomain(AtomDomain(int), size=N), L01InfDistance(changes=most, monotonic=True)
-    release, chance = task.build_measurement(ScoreUnit(space, 1), plan.query.budget.measure, plan.scale), np.random.default_rng()
+    release, chance = (
+        task.build_measurement(ScoreUnit(space, 1), plan.query.budget.measure, plan.scale),
+        np.random.default_rng(),
+    )
     ranks = counts = narrow = 0
     for _ in range(runs):
         truth = kept(most, keep, chance)
