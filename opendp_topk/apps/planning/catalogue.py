@@ -97,22 +97,18 @@ class Mechanism:
             return f"use --release {self.releases[0]}"
         return "omit --counts" if counts and self.counted is None else None
 
-    def build_partial(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Chosen:
-        """Return the measurement as a partial, which still lacks the space."""
-        then = load_partial(self.counted) if counts and self.counted is not None else self.loaded_constructor
-        return self._call_constructor(then, measure, k, scale, release, self.options)
-
-    def build_curve_partial(self, measure: Measure, k: int, scale: float, release: str) -> Chosen:
-        """Return a partial under ``PrivacyProfile()`` with the releases of :meth:`build_partial` under ``measure``."""
-        options = {"noise": default_noise(measure)} if self.by_measure else self.options
-        return self._call_constructor(self.loaded_constructor, PrivacyProfile(), k, scale, release, options)
-
-    def _call_constructor(
-        self, then: Then, measure: Measure, k: int, scale: float, release: str, options: Mapping[str, Any]
+    def build_partial(
+        self, measure: Measure, k: int, scale: float, release: str, counts: bool = False, curve: bool = False
     ) -> Chosen:
-        accepted = inspect.signature(then).parameters
-        asked = {"k": k, "scale": scale, "release": release, **options}
-        return then(measure, **{name: value for name, value in asked.items() if name in accepted})
+        """Return the measurement as a partial, which still lacks the space.
+
+        For its ``curve``, it is under ``PrivacyProfile()``, and has the releases of the one under ``measure``.
+        """
+        then = load_partial(self.counted) if counts and self.counted is not None else self.loaded_constructor
+        options = {"noise": default_noise(measure)} if curve and self.by_measure else self.options
+        asked, accepted = {"k": k, "scale": scale, "release": release, **options}, inspect.signature(then).parameters
+        given = {name: value for name, value in asked.items() if name in accepted}
+        return then(PrivacyProfile() if curve else measure, **given)
 
     def accuracy_bound(
         self, measurement: Measurement, k: int, n_candidates: int, release: str, alpha: Any

@@ -237,11 +237,15 @@ class Question(OptionGroup):
         """Count of the users with an item that is not released; None if it was not requested."""
         return None
 
+    @cached_property
+    def main_budget(self) -> Budget:
+        """Budget of the items, without a delta."""
+        return self.budget.main if self.other_users_count is None else self.other_users_count.release_budget
+
     @property
     def task_budget(self) -> Budget:
         """Budget of the items."""
-        others, delta = self.other_users_count, self.budget.exact_delta
-        budget = self.budget.main if others is None else others.release_budget
+        budget, delta = self.main_budget, self.budget.exact_delta
         if delta is None and self.own_delta:
             raise option_error(f"give --delta: {self.kind} has no finite loss without a delta")
         if delta is None:
@@ -768,12 +772,8 @@ class ListedQuestion(ItemQuestion):
     @cached_property
     def item_list(self) -> tuple[Any, ...] | None:
         """Listed candidates; None if none are listed or only their number is known."""
-        if self.candidates is None or listed_number(self.candidates) is not None:
-            return None
-        if isinstance(self.candidates, str | Path):
-            names = self.item_column_names
-            return read_candidates(self.candidates, names if len(names) > 1 else ())
-        return public_items(self.candidates, "candidates")
+        names = self.item_column_names
+        return None if self.candidates is None else listed_items(self.candidates, names if len(names) > 1 else ())
 
     @property
     def read_files(self) -> tuple[str, ...]:
@@ -816,7 +816,14 @@ class ListedQuestion(ItemQuestion):
         return plan.bind_candidates(typed)
 
 
-# Numbers in options and records.
+# Lists and numbers in options and records.
+
+
+def listed_items(given: Any, columns: Sequence[str] = (), what: str = "candidates") -> tuple[Any, ...] | None:
+    """Return the items of a public list, or of its file; None if only their number is given."""
+    if listed_number(given) is not None:
+        return None
+    return read_candidates(given, columns, what=what) if isinstance(given, str | Path) else public_items(given, what)
 
 
 def listed_number(candidates: Any) -> int | None:

@@ -8,13 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...core.candidates import public_items
 from ...errors import checks
-from .files import items_as_integers, read_candidates
+from .files import items_as_integers
 from .groups import KEPT_GROUPS, GroupedTask
 from .options import NO_OPTION, given_options, named, option_error, options_of
 from .plan import Plan
-from .question import ListedQuestion, PrivacyBudget, Question, TableUnit, listed_number
+from .question import ListedQuestion, PrivacyBudget, Question, TableUnit, listed_items, listed_number
 from .questions import record_question
 from .release_record import ReleaseRecord
 from .units import Columns, UserUnit
@@ -62,10 +61,7 @@ class InGroups(Question):
 
     @cached_property
     def group_list(self) -> tuple[Any, ...] | None:
-        if listed_number(self.groups) is not None:
-            return None
-        named = isinstance(self.groups, str | Path)
-        return read_candidates(self.groups, what="groups") if named else public_items(self.groups, "groups")
+        return listed_items(self.groups, what="groups")
 
     @property
     def n_candidates(self) -> int | None:

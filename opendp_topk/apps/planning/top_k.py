@@ -35,7 +35,7 @@ from .plan import (
     guarantee_field,
     nth_largest_text,
 )
-from .units import Columns, PrivacyUnit, UserUnit
+from .units import Columns, PrivacyUnit, ScoreUnit, UserUnit
 
 _NAMES = {
     **{noise.name: noise.words for noise in STANDARD},
@@ -86,6 +86,10 @@ class TopKTask(ScaleTask):
             )  # [largest]
         return measurement if items is None else measurement >> index_candidates(items)
 
+    def calibrate_measurement(self, query: Query[Any, Any], known: dict[Any, float] | None = None) -> Measurement:
+        scores = ScoreUnit(query.unit.map_only_scores(self.n_candidates), query.unit.d_in)  # once for all scales
+        return super().calibrate_measurement(replace(query, unit=scores), known)
+
     def build_curve_measurement(self, plan: Plan[TopKTask, PrivacyUnit]) -> Measurement:
         """Return the measurement of the plan under ``PrivacyProfile()``.
 
@@ -95,7 +99,8 @@ class TopKTask(ScaleTask):
         if self.counted and not self.mechanism.few:
             raise NotDeclaredError("a selection with counts declares no privacy curve: omit the counts")
         measure, space = plan.query.budget.measure, plan.query.unit.map_only_scores(self.n_candidates)
-        found: Measurement = space >> self.mechanism.build_curve_partial(measure, self.k, plan.scale, self.release)
+        selection = self.mechanism.build_partial(measure, self.k, plan.scale, self.release, curve=True)
+        found: Measurement = space >> selection
         return found
 
     # end-proof-region: planned_top_k
@@ -112,10 +117,8 @@ class TopKTask(ScaleTask):
         """
         if self.mechanism.few:
             return None
-        space = VectorDomain(AtomDomain(int), size=len(counts)), LInfDistance(monotonic=True)
-        selection: Measurement = space >> self.mechanism.build_partial(
-            plan.query.budget.measure, self.k, plan.scale, self.release, counts=False
-        )
+        unit = ScoreUnit((VectorDomain(AtomDomain(int), size=len(counts)), LInfDistance(monotonic=True)), 1)
+        selection = replace(self, counted=False).build_measurement(unit, plan.query.budget.measure, plan.scale)
         return goal_probability(selection, counts, "exact")
 
     def accuracy_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float | None:

@@ -339,7 +339,7 @@ class PrivacyUnit(Protocol):
 class ScoreUnit:
     """Privacy unit of score vectors: neighbours are at distance ``d_in``."""
 
-    space: tuple[VectorDomain, ScoreMetric]
+    space: Space
     d_in: Any
 
     def map_only_scores(self, n_candidates: int) -> Space:
