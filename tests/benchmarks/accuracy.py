@@ -19,6 +19,7 @@ import opendp_topk as tk
 from opendp_topk.apps.planning.question import PrivacyBudget
 from opendp_topk.apps.planning.question_top_k import TopK
 from opendp_topk.apps.planning.question_unknown_domain import UnknownDomainTopK
+from opendp_topk.apps.planning.units import ScoreUnit
 from opendp_topk.errors import ParameterError
 
 from . import accuracy_text
@@ -132,7 +133,7 @@ def listed_releases(cell: Cell, size: int) -> tuple[dict[str, Release], str]:
 
     def release(plan: Any) -> Release:
         space = tk.VectorDomain(tk.AtomDomain(int), size=size), tk.L01InfDistance(changes=1, monotonic=True)
-        selection = plan.query.task.build_measurement(space, plan.query.budget.measure, plan.scale)
+        selection = plan.query.task.build_measurement(ScoreUnit(space, 1), plan.query.budget.measure, plan.scale)
 
         def draw(counts: Counts, times: int) -> Iterable[Sequence[int]]:
             drawn = tk.make_repeat(selection, times=times)(counts)

@@ -19,7 +19,6 @@ from opendp_topk.apps.planning.groups import GroupedTask
 from opendp_topk.apps.planning.plan import Plan, Query, plan_guarantees, plan_query
 from opendp_topk.apps.planning.release_record import ReleasedItems, ReleaseRecord
 from opendp_topk.apps.planning.several import most_accurate_plan
-from opendp_topk.apps.planning.top_k import TopKTask
 from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
 from opendp_topk.combinators.partition_by import make_partition_by
@@ -36,8 +35,8 @@ def query(
     """The k best in each group; or with noise of this kind on all counts, where one item of a user counts."""
     columns = Columns("reader", "book", group="town", max_items=1 if noisy else None)
     row = {one.name: one for one in all_mechanisms()}[f"histogram_{noisy}"] if noisy else ONE_SHOT
-    task, whom = TopKTask(k, CANDIDATES, "ranking", row), UserUnit() if unit is None else unit
-    return Query(GroupedTask(task, range(groups), most), replace(whom, columns=columns), budget, alpha=Fraction(1, 20))
+    task = GroupedTask(k, CANDIDATES, "ranking", row, groups=range(groups), most=most)
+    return Query(task, replace(unit or UserUnit(), columns=columns), budget, alpha=Fraction(1, 20))
 
 
 def dearest(costs: list[Fraction], groups: int, most: int) -> Fraction:
@@ -76,7 +75,7 @@ def test_the_search_is_by_the_whole_map(neighbors: str, measure: tk.Measure, mon
         asked = query(Budget(measure, 1), groups=groups, most=most, unit=UserUnit(neighbors))
         asked.task.calibrate_measurement(asked)
         for users, scale in itertools.product(range(4), (2.0, 0.7)):
-            whole = asked.task.build_measurement(asked, scale)
+            whole = asked.task.build_measurement(asked.unit, asked.budget.measure, scale)
             assert found[-1](scale).exact_map(users) == whole.exact_map(users), (groups, most, users)
 
 
@@ -178,10 +177,8 @@ def test_no_tables_are_further_apart_than_the_curve_of_groups_says(groups: int, 
 def test_noise_on_all_counts_is_open_to_groups_too() -> None:
     asked = query(Budget(PURE, 1), most=2)
     few = Columns("reader", "book", group="town", max_items=1)
-    open_task = TopKTask(K, CANDIDATES, "ranking", ONE_SHOT, HISTOGRAMS)
-    found: Plan[Any, Any] = most_accurate_plan(
-        Query(GroupedTask(open_task, range(3), 2), UserUnit(columns=few), asked.budget, alpha=asked.alpha)
-    )
+    task = GroupedTask(K, CANDIDATES, "ranking", ONE_SHOT, HISTOGRAMS, groups=range(3), most=2)
+    found: Plan[Any, Any] = most_accurate_plan(replace(asked, task=task, unit=UserUnit(columns=few)))
     assert found.query.task.task.mechanism.few
     assert "at most 1 item of each user count" in found.why
     assert found.measurement.check(1, 1)
@@ -207,10 +204,10 @@ def test_lists_are_told_apart_by_their_groups_also_where_nothing_was_counted() -
     ],
 )
 def test_a_record_has_one_list_for_each_group_all_as_long(groups: list[Any] | None, verdict: str) -> None:
-    plan = plan_query(query(Budget(PURE, 1)))
-    engine = {"name": "polars", "version": "1"}
-    record = ReleaseRecord.from_release(
-        ReleasedItems(list("abcabc"), groups=groups), plan, plan_guarantees(plan), None, engine=engine
-    )
-    found = {one.what: one.verdict for one in verify_record(json.loads(json.dumps(record.as_dict())))}
-    assert (found["measurement"], found["items"]) == (AGREES, verdict)
+    asked, engine = query(Budget(PURE, 1)), {"name": "polars", "version": "1"}
+    for row in (ONE_SHOT, {one.name: one for one in all_mechanisms()}["noisy_top_k_with_gaps"]):
+        plan = plan_query(replace(asked, task=replace(asked.task, mechanism=row)))
+        released = ReleasedItems(list("abcabc"), gaps=[1.0] * 6 if row.led else None, groups=groups)
+        record = ReleaseRecord.from_release(released, plan, plan_guarantees(plan), None, engine=engine)
+        found = {one.what: one.verdict for one in verify_record(json.loads(json.dumps(record.as_dict())))}
+        assert (found["measurement"], found["items"]) == (AGREES, verdict)

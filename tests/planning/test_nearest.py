@@ -14,8 +14,8 @@ import opendp_topk as tk
 from opendp_topk.apps.planning.catalogue import HISTOGRAMS, ONE_SHOT
 from opendp_topk.apps.planning.plan import Plan, Query, plan_query
 from opendp_topk.apps.planning.several import most_accurate_plan
-from opendp_topk.apps.planning.top_k import TopKTask, TopKWithCountsTask
-from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
+from opendp_topk.apps.planning.top_k import TopKTask
+from opendp_topk.apps.planning.units import Budget, Columns, ScoreUnit, UserUnit
 from opendp_topk.spaces.domains import AtomDomain, VectorDomain
 from opendp_topk.spaces.measures import MaxDivergence, PrivacyProfile, ZeroConcentratedDivergence
 from opendp_topk.spaces.metrics import L01InfDistance
@@ -26,7 +26,7 @@ BUDGETS = Budget(MaxDivergence(), 0.5), Budget(ZeroConcentratedDivergence(), 0.0
 def query(
     k: int, n: int, most: int, budget: Budget, *, counted: bool = True, **columns: Any
 ) -> Query[TopKTask, UserUnit]:
-    task = (TopKWithCountsTask if counted else TopKTask)(k, n, "ranking", ONE_SHOT)
+    task = TopKTask(k, n, "ranking", ONE_SHOT, counted=counted)
     unit = UserUnit(columns=Columns(max_items=most, **columns))
     return Query(replace(task, alternatives=HISTOGRAMS), unit, budget, alpha=Fraction(1, 20))
 
@@ -152,7 +152,10 @@ def broken(plan: Plan[Any, UserUnit], keep: str, runs: int) -> tuple[int, int, i
     told = task.accuracy_guarantees(plan).items()
     within = {name: int(re.findall(r"within (\d+) user", one.words)[0]) for name, one in told}
     space = VectorDomain(AtomDomain(int), size=N), L01InfDistance(changes=most, monotonic=True)
-    release, chance = task.build_measurement(space, plan.query.budget.measure, plan.scale), np.random.default_rng()
+    release, chance = (
+        task.build_measurement(ScoreUnit(space, 1), plan.query.budget.measure, plan.scale),
+        np.random.default_rng(),
+    )
     ranks = counts = narrow = 0
     for _ in range(runs):
         truth = kept(most, keep, chance)

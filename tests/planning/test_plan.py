@@ -14,7 +14,7 @@ from opendp_topk.apps.planning.by_gap import GapTask
 from opendp_topk.apps.planning.catalogue import ONE_SHOT
 from opendp_topk.apps.planning.plan import Plan, Query, plan_query
 from opendp_topk.apps.planning.release_record import OtherUsersCount
-from opendp_topk.apps.planning.top_k import TopKTask, TopKWithCountsTask
+from opendp_topk.apps.planning.top_k import TopKTask
 from opendp_topk.apps.planning.units import Budget, Columns, UserUnit
 from opendp_topk.apps.planning.unknown_domain import StableHistogramTask, UnknownDomainTask
 from opendp_topk.errors import NotDeclaredError
@@ -25,7 +25,7 @@ PURE, PAIR = Budget(tk.MaxDivergence(), 1.0), Budget(tk.Approximate(tk.MaxDiverg
 ROW = ONE_SHOT
 TASKS: dict[str, tuple[Any, Budget]] = {
     "top k": (TopKTask(3, 50, "ranking", ROW), PURE),
-    "counts": (TopKWithCountsTask(3, 50, "ranking", ROW), PURE),
+    "counts": (TopKTask(3, 50, "ranking", ROW, counted=True), PURE),
     "unknown domain": (UnknownDomainTask(3), PAIR),
     "above a threshold": (StableHistogramTask(), PAIR),
 }
@@ -54,7 +54,7 @@ def test_with_less_noise_it_would_not(name: str) -> None:
     found = plan_query(query(name))
     less, parameters = math.nextafter(found.scale, 0), found.measurement.parameters
     if name in ("top k", "counts"):
-        built = found.query.task.build_measurement(found.query.unit.map_only_scores(50), tk.MaxDivergence(), less)
+        built = found.query.task.build_measurement(found.query.unit, tk.MaxDivergence(), less)
     elif name == "unknown domain":
         built = found.query.task.build_within_budget(found.query, found.scale, 0.999 * parameters["threshold"])
     else:

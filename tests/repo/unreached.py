@@ -61,7 +61,6 @@ UNREACHED = {
     "apps.planning.unknown_domain:PartitionSelectionTask": "its measurement claims, and its users are proved",
     "apps.planning.unknown_domain:_NEARLY": "a part by which a scale is larger, so that the map meets the budget",
     "apps.planning.unknown_domain:_STEPS": "how finely a delta is looked for; the map meets the budget",
-    "apps.planning.top_k:TopKWithCountsTask": "its measurement makes its own claim, and it declares no curve",
     "apps.bridge:__all__": "the list of names that this folder hands on",
     "apps.ledger:__all__": "the list of names that this folder hands on",
     "apps.planning:__all__": "the list of names that this folder hands on",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ...core.candidates import index_candidates
@@ -21,7 +21,7 @@ from ...sampling.noises.gumbel import Gumbel
 from ...sampling.noises.noise import Noise
 from ...sampling.noises.standard import find_standard_noise
 from ...spaces.measures import is_pure, without_delta
-from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, guarantee_field
+from .plan import AccuracyGuarantee, Plan, Query, confidence_text
 from .units import Columns, UserUnit
 from .unknown_domain import ThresholdTask
 
@@ -40,7 +40,7 @@ class GapTask(ThresholdTask):
     test_scale: float | None = None
 
     name: ClassVar[str] = "top_k_by_gap"
-    release: ClassVar[str] = "set"
+    release = "set"
 
     def __post_init__(self) -> None:
         checks.require_positive_int("the number of candidates", self.n_candidates)
@@ -57,10 +57,6 @@ class GapTask(ThresholdTask):
             measure, k=self.k, scale=scale, test_scale=self.test_scale, threshold=threshold, noise=self.noise or usual
         )
         return measurement if items is None else measurement >> index_candidates(items)
-
-    def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        known = plan.measurement.parameters
-        return self.build_measurement(plan.query, known["scale"], known["threshold"], items)
 
     # proof-region: surely_passes
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
@@ -96,18 +92,18 @@ class GapTask(ThresholdTask):
             f"noise of scale {known['test_scale']}, exactly the candidates above it, and otherwise none"
         )
 
-    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def guarantee_text(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the accuracy guarantee: the gap at which a set is released, and how large the gap below the set is."""
-        columns, alpha, least = plan.query.unit.columns, plan.query.alpha, plan.accuracy
-        assert least is not None
-        if least == math.inf:
-            return guarantee_field(plan, NO_BOUND)
-        whole, near = math.ceil(least), math.floor(self.gap_error_bound(plan))
+        columns, near = plan.query.unit.columns, math.floor(self.gap_error_bound(plan))
         nearly = f"within {columns.difference_text(near)} of the largest" if near else "the largest"
-        words = (
+        return (
             f"the released items are exactly the best candidates by their {columns.score_noun}s, whatever "
-            f"their number; with probability at least {confidence_text(alpha)}, a set is released if one of "
+            f"their number; with probability at least {confidence_text(plan.query.alpha)}, a set is released if one of "
             f"the first {self.k} gaps between consecutive {columns.score_noun}s is at least "
-            f"{columns.difference_text(whole)}, and the gap below it is {nearly} of these gaps"
+            f"{columns.difference_text(math.ceil(plan.accuracy or 0))}, and the gap below it is {nearly} of these gaps"
         )
-        return guarantee_field(plan, words, whole)
+
+    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+        found = super().accuracy_guarantees(plan)["accuracy"]
+        users = None if found.within_users is None else math.ceil(plan.accuracy or 0)
+        return {"accuracy": replace(found, within_users=users)}

@@ -83,36 +83,32 @@ class Mechanism:
     def release_obstacle(
         self, k: int, n_candidates: int, release: str, counts: bool = False, few: bool = False
     ) -> str | None:
-        """Return why the mechanism cannot make this release: "k", "candidates", "few", "release" or "counts".
+        """Return what to change, as for a command, so that the mechanism can make this release; None if it can.
 
-        Return None if it can. ``few`` is True if the scores have a bound on how many of them one person changes.
+        ``few`` is True if the scores have a bound on how many of them one person changes.
         """
         if self.most is not None and k > self.most:
-            return "k"
+            return f"use --k {self.most}"
         if self.led and k >= n_candidates:
-            return "candidates"
+            return "use a --k below the number of candidates"
         if self.few and not few:
-            return "few"
+            return "give --max-items, the number of items of a user that count"
         if release not in self.releases:
-            return "release"
-        return "counts" if counts and self.counted is None else None
+            return f"use --release {self.releases[0]}"
+        return "omit --counts" if counts and self.counted is None else None
 
-    def build_partial(self, measure: Measure, k: int, scale: float, release: str, counts: bool) -> Chosen:
-        """Return the measurement as a partial, which still lacks the space."""
-        then = load_partial(self.counted) if counts and self.counted is not None else self.loaded_constructor
-        return self._call_constructor(then, measure, k, scale, release, self.options)
-
-    def build_curve_partial(self, measure: Measure, k: int, scale: float, release: str) -> Chosen:
-        """Return a partial under ``PrivacyProfile()`` with the releases of :meth:`build_partial` under ``measure``."""
-        options = {"noise": default_noise(measure)} if self.by_measure else self.options
-        return self._call_constructor(self.loaded_constructor, PrivacyProfile(), k, scale, release, options)
-
-    def _call_constructor(
-        self, then: Then, measure: Measure, k: int, scale: float, release: str, options: Mapping[str, Any]
+    def build_partial(
+        self, measure: Measure, k: int, scale: float, release: str, counts: bool = False, curve: bool = False
     ) -> Chosen:
-        accepted = inspect.signature(then).parameters
-        asked = {"k": k, "scale": scale, "release": release, **options}
-        return then(measure, **{name: value for name, value in asked.items() if name in accepted})
+        """Return the measurement as a partial, which still lacks the space.
+
+        For its ``curve``, it is under ``PrivacyProfile()``, and has the releases of the one under ``measure``.
+        """
+        then = load_partial(self.counted) if counts and self.counted is not None else self.loaded_constructor
+        options = {"noise": default_noise(measure)} if curve and self.by_measure else self.options
+        asked, accepted = {"k": k, "scale": scale, "release": release, **options}, inspect.signature(then).parameters
+        given = {name: value for name, value in asked.items() if name in accepted}
+        return then(PrivacyProfile() if curve else measure, **given)
 
     def accuracy_bound(
         self, measurement: Measurement, k: int, n_candidates: int, release: str, alpha: Any

@@ -619,7 +619,8 @@ class Recommendation:
     @property
     def caution(self) -> str:
         """Limits of the reason, in words."""
-        kept = " Counts are of the truncated data, not of the whole table." if self._has_contribution_bound else ""
+        scores = self.query.unit.map_only_scores(self.query.task.n_candidates)
+        kept = " Counts are of the truncated data, not of the whole table." if has_contribution_bound(scores) else ""
         if self.goal != NEAR:
             said = (
                 "This is valid for the proxy, which must be public or made up: private scores would be "
@@ -641,10 +642,6 @@ class Recommendation:
         """
         likely = [None if one.success is None else float(one.success.lower) for one in self.options]
         return _plans_frame([one.row for one in self.options], **({} if self.goal == NEAR else {"success": likely}))
-
-    @property
-    def _has_contribution_bound(self) -> bool:
-        return has_contribution_bound(self.query.unit.map_only_scores(self.query.task.n_candidates))
 
     def _repr_html_(self) -> str:
         columns = zip(*(_recommendation_cells(one, self.goal) for one in self.options), strict=True)
@@ -674,10 +671,9 @@ def _option_sort_key(goal: str) -> Callable[[Option], tuple[float, float, int]]:
 def _matching_loss(option: Option, best: Option, scores: Any, goal: str) -> Any:
     """Return the loss of ``option`` at a scale at which it does as well as ``best``; None if no scale is found."""
     query, sort_key = option.row.query, _option_sort_key(goal)
-    space = query.unit.map_only_scores(query.task.n_candidates)
 
     def plan_at_scale(scale: float) -> TopKPlan:
-        return Plan(query, query.task.build_measurement(space, query.budget.measure, scale))
+        return Plan(query, query.task.build_measurement(query.unit, query.budget.measure, scale))
 
     def reaches_goal(scale: float) -> bool:
         return sort_key(_evaluate_option(plan_at_scale(scale), scores, goal))[0] <= sort_key(best)[0]

@@ -360,35 +360,43 @@ def _without_grids(curve: PrivacyCurve) -> PrivacyCurve:
 
 
 class ReleaseTask(Protocol):
-    """Protocol of release tasks. Nothing in a task depends on a table."""
+    """Protocol of release tasks. Nothing in a task depends on a table.
 
-    @property
-    def k(self) -> int | None:
-        """Number of items; None for all items above a threshold."""
+    ``k`` is the number of items; None for all items above a threshold. ``release`` is ``"ranking"`` or ``"set"``.
+    ``counted`` is whether noisy counts are released with the items. ``searched`` are the names of the calibrated
+    parameters: the least values that meet the budget.
+    """
 
-    @property
-    def release(self) -> str:
-        """``"ranking"`` or ``"set"``."""
+    k: Any
+    release: str
+    counted: bool = False
+    searched: tuple[str, ...] = ("scale",)
 
     @property
     def name(self) -> str:
         """The name of the mechanism."""
 
     @property
-    def searched(self) -> tuple[str, ...]:
-        """Names of the calibrated parameters: the least values that meet the budget."""
+    def mechanism_variants(self) -> tuple[Any, ...]:
+        """The tasks among which the most accurate one is chosen."""
+        return (self,)
 
     def calibrate_measurement(self, query: Query[Any, Any], known: dict[Any, float] | None = None) -> Measurement:
         """Return the measurement with the least noise that meets the budget; SearchError if there is none."""
 
+    def rebuild_measurement(self, query: Query[Any, Any], known: Mapping[str, Any], items: Any = None) -> Measurement:
+        """Return the measurement with the parameters ``known``, of ``items`` or, if these are None, for its map."""
+
     def accuracy_bound(self, plan: Plan[Any, Any]) -> float | None:
         """Return the bound of the accuracy theorem; None if it takes too long to compute."""
 
+    def error_bound(self, plan: Plan[Any, Any]) -> float:
+        """Return the worst-case error bound over all released values; infinity if no bound is known."""
+        return math.inf if plan.accuracy_floor is None else plan.accuracy_floor
+
     def needs_no_noise(self, query: Query[Any, Any]) -> bool:
         """Return True if the release is the same for all neighbours."""
-
-    def bind_candidates(self, plan: Plan[Any, Any], items: Any) -> Measurement:
-        """Return the measurement of a plan on tables whose candidates are ``items``."""
+        return False
 
     def question_text(self, columns: Columns) -> str:
         """Return the question in words."""
@@ -398,9 +406,15 @@ class ReleaseTask(Protocol):
 
     def choice_reason(self, plan: Plan[Any, Any], tried: Sequence[Plan[Any, Any]]) -> str:
         """Return the reason for the plan among those that were tried, in a sentence; empty if there is none."""
+        return ""
+
+    def guarantee_text(self, plan: Plan[Any, Any]) -> str:
+        """Return the accuracy guarantee in words, if its bound is finite."""
 
     def accuracy_guarantees(self, plan: Plan[Any, Any]) -> Mapping[str, AccuracyGuarantee]:
         """Return the accuracy guarantees of one release, by their names in the record."""
+        words = NO_BOUND if plan.accuracy == math.inf else self.guarantee_text(plan)
+        return guarantee_field(plan, words, plan.accuracy)
 
 
 T_co = TypeVar("T_co", bound=ReleaseTask, covariant=True)
@@ -440,9 +454,14 @@ class Plan(Generic[T_co, U_co]):
         return self.query.task.name
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the measurement."""
+        return parameters_of(self.measurement)
+
+    @property
     def scale(self) -> float:
         """The scale of the noise, in units of the scores."""
-        return float(self.measurement.parameters["scale"])
+        return float(self.parameters["scale"])
 
     @functools.cached_property
     def accuracy(self) -> float | None:
@@ -480,7 +499,7 @@ class Plan(Generic[T_co, U_co]):
     @functools.cached_property
     def curve(self) -> PrivacyCurve:
         """Privacy curve of one release."""
-        task: Any = self.query.task  # a ``TopKTask``: other tasks have no curve
+        task: Any = self.query.task  # a ``ScaleTask``: other tasks have no curve
         curve: PrivacyCurve = task.build_curve_measurement(self).map(self.query.unit.d_in)
         return curve
 
@@ -488,10 +507,30 @@ class Plan(Generic[T_co, U_co]):
 
     def bind_candidates(self, items: Any) -> Plan[T_co, U_co]:
         """Return the same plan on tables whose candidates are ``items``."""
-        return replace(self, measurement=self.query.task.bind_candidates(self, items))
+        return replace(self, measurement=self.query.task.rebuild_measurement(self.query, self.parameters, items))
 
 
 # proof-region: planned
+class ScaleTask(ReleaseTask, Protocol):
+    """Protocol of tasks whose measurement has one parameter to calibrate, the scale of its noise."""
+
+    def build_measurement(self, unit: Any, measure: Measure, scale: float, items: Any = None) -> Measurement:
+        """Return the release of ``items``; if these are None, of indices, for the map only."""
+
+    def calibrate_measurement(self, query: Query[Any, Any], known: dict[Any, float] | None = None) -> Measurement:
+        def make(scale: float) -> Measurement:
+            return self.build_measurement(query.unit, query.budget.measure, scale)
+
+        return least_scale(make, query.unit.d_in, query.budget.d_out, query.releases, known)  # [calibrated]
+
+    def rebuild_measurement(self, query: Query[Any, Any], known: Mapping[str, Any], items: Any = None) -> Measurement:
+        return self.build_measurement(query.unit, query.budget.measure, known["scale"], items)  # [same-scale]
+
+    def build_curve_measurement(self, plan: Plan[Any, Any]) -> Measurement:
+        """Return the measurement of the plan under ``PrivacyProfile()``."""
+        return self.build_measurement(plan.query.unit, PrivacyProfile(), plan.scale)  # [curve]
+
+
 def plan_query(query: Query[T_co, U_co], known: dict[Any, float] | None = None) -> Plan[T_co, U_co]:
     """Return the plan for a query; ``known`` as in :func:`least_scale`.
 
@@ -519,6 +558,13 @@ def guarantee_field(
     """Return an accuracy guarantee by its name in the record, with its error bound unless that is one of sums."""
     users = finite_bound(bound) if plan.query.unit.columns.value is None else None
     return {name: AccuracyGuarantee(words, users, float(plan.query.alpha))}
+
+
+def parameters_of(measurement: Measurement) -> dict[str, Any]:
+    """Return the parameters of a chain; for groups, those of each group's chain, with the grouping as ``partition``."""
+    known = dict(measurement.parameters)
+    each = known.pop("each_group", None)
+    return known if each is None else {**each, "partition": known}
 
 
 def goal_probability(measurement: Measurement, scores: Any, goal: str) -> Enclosure | None:

@@ -21,6 +21,7 @@ from .plan import Plan
 from .question import ReleasePlan
 from .question_top_k import TopK
 from .top_k import TopKTask
+from .units import ScoreUnit
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,7 +76,7 @@ def simulate_accuracy(plan: Plan[Any, Any], counts: NDArray[np.int64], releases:
     task = plan.query.task
     chosen = TopKTask(task.k, len(counts), task.release, task.mechanism)
     space = VectorDomain(AtomDomain(int), size=len(counts)), L01InfDistance(changes=1, monotonic=True)
-    selection = chosen.build_measurement(space, plan.query.budget.measure, plan.measurement.parameters["scale"])
+    selection = chosen.build_measurement(ScoreUnit(space, 1), plan.query.budget.measure, plan.scale)
     drawn = make_repeat(selection, times=releases)(counts)
     winners = np.array([getattr(one, "indices", one) for one in drawn]).reshape(releases, -1)
     found, missing = score_winners(counts, winners)

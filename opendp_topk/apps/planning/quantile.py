@@ -9,7 +9,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -21,14 +21,14 @@ from ...core.transformation import Transformation
 from ...errors import checks
 from ...measurements.quantiles import WIDEST, then_quantiles
 from ...spaces.domains import FrameDomain
-from ...spaces.measures import MaxDivergence, Measure, PrivacyProfile
+from ...spaces.measures import MaxDivergence, Measure
 from ...spaces.metrics import UserDistance
 from ...transformations.quantile_scores import make_count_by_number, make_quantile_scores
 from ...transformations.sum_by_item import bounds_in_steps
 from .catalogue import ONE_SHOT
-from .plan import NO_BOUND, AccuracyGuarantee, Plan, confidence_text, finite_bound, guarantee_field
+from .plan import AccuracyGuarantee, Plan, Query, ScaleTask, confidence_text, finite_bound
 from .top_k import TopKTask
-from .units import Columns, PrivacyUnit, Space, UserUnit, serialize_grid_number
+from .units import Columns, PrivacyUnit, UserUnit, serialize_grid_number
 
 _SIX_UP = Context(prec=6, rounding=ROUND_CEILING)  # digits of a bound in texts
 _WRITTEN = re.compile(r"-?\d{1,40}(\.\d{1,600}|/[1-9]\d{0,600})?", re.ASCII)
@@ -154,11 +154,10 @@ class QuantileTask(TopKTask):
         rows = self.row_error_bound(plan)
         return math.inf if rows is None else math.ceil(rows)
 
-    def bind_candidates(self, plan: Plan[TopKTask, UserUnit], items: Any = None) -> Measurement:
+    def rebuild_measurement(self, query: Query[Any, Any], known: Mapping[str, Any], items: Any = None) -> Measurement:
         """Return the chain from a table to the released numbers."""
-        columns = numeric_columns(plan)
-        measurement = super().bind_candidates(plan, None)
-        return measurement >> IndexGridNumbers(columns.least_candidate, columns.step)
+        columns = query.unit.columns
+        return super().rebuild_measurement(query, known) >> IndexGridNumbers(columns.least_candidate, columns.step)
 
     def question_text(self, columns: Columns) -> str:
         assert isinstance(columns, NumericColumns)
@@ -182,19 +181,20 @@ class QuantileTask(TopKTask):
             "scored by the number of rows by which it misses"
         )
 
-    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def guarantee_text(self, plan: Plan[TopKTask, UserUnit]) -> str:
         """Return the accuracy guarantee: the rank error of the released number among the rows that count."""
-        rows, columns, alpha = self.row_error_bound(plan), numeric_columns(plan), plan.query.alpha
-        if rows is None:
-            return guarantee_field(plan, NO_BOUND)
-        below, above, near = columns.quantiles[0], 1 - columns.quantiles[0], serialize_grid_number(rows)
-        words = (
-            f"with probability at least {confidence_text(alpha)}, at most {below} N + {near} of the N counted "
-            f"rows are below the released number, and at most {above} N + {near} are above it; "
+        columns, near = numeric_columns(plan), serialize_grid_number(self.row_error_bound(plan) or Fraction(0))
+        below, above = columns.quantiles[0], 1 - columns.quantiles[0]
+        return (
+            f"with probability at least {confidence_text(plan.query.alpha)}, at most {below} N + {near} of the N "
+            f"counted rows are below the released number, and at most {above} N + {near} are above it; "
             f"{columns.contribution_clause}, and numbers are rounded to multiples within the bounds"
         )
-        within = finite_bound(plan.accuracy) if columns.max_rows == 1 else None  # with one row per user, rows are users
-        return {"accuracy": AccuracyGuarantee(words, within, float(alpha))}
+
+    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+        found = super().accuracy_guarantees(plan)["accuracy"]
+        of_users = self.k == 1 and numeric_columns(plan).max_rows == 1  # with one row per user, rows are users
+        return {"accuracy": replace(found, within_users=finite_bound(plan.accuracy) if of_users else None)}
 
 
 # proof-region: planned_quantiles
@@ -223,7 +223,7 @@ class QuantilesTask(QuantileTask):
         n, shares = columns.n_candidates, columns.quantiles
         places = min(columns.places, WIDEST // n)  # [places]
         made = cls(len(shares), n, "set", ONE_SHOT, shares=shares, places=places)
-        made.build_measurement(columns.map_only_scores("add_remove", n), MaxDivergence(), 1.0)
+        made.build_measurement(UserUnit(columns=columns), MaxDivergence(), 1.0)
         return made
 
     @property
@@ -235,15 +235,15 @@ class QuantilesTask(QuantileTask):
         """Number of choices that one row takes part in."""
         return self.k.bit_length()  # [levels]
 
-    def build_measurement(self, space: Space, measure: Measure, scale: float, items: Any = None) -> Measurement:
+    def build_measurement(self, unit: Any, measure: Measure, scale: float, items: Any = None) -> Measurement:
         given: Any = {"quantiles": list(self.shares), "scale": scale, "places": self.places}
-        counts: Any = space
-        measurement: Measurement = counts >> then_quantiles(measure, **given)  # [halved]
+        measurement: Measurement = unit.map_only_scores(self.n_candidates) >> then_quantiles(
+            measure, **given
+        )  # [halved]
         return measurement
 
     def build_curve_measurement(self, plan: Plan[TopKTask, PrivacyUnit]) -> Measurement:
-        space = plan.query.unit.map_only_scores(self.n_candidates)
-        return self.build_measurement(space, PrivacyProfile(), plan.measurement.parameters["scale"])
+        return ScaleTask.build_curve_measurement(self, plan)
 
     def row_error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> Fraction | None:
         """Return a bound on the rank error of each released number, in rows; None if no bound is finite.
@@ -261,18 +261,15 @@ class QuantilesTask(QuantileTask):
             "noise on each score, and then in the same way the quantiles of the rows below it and of the other rows"
         )
 
-    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        rows, columns, alpha = self.row_error_bound(plan), numeric_columns(plan), plan.query.alpha
-        if rows is None:
-            return guarantee_field(plan, NO_BOUND)
-        words = (
-            f"with probability at least {confidence_text(alpha)}, for q = {join_with_and(self.shares)} at "
+    def guarantee_text(self, plan: Plan[TopKTask, UserUnit]) -> str:
+        rows, columns = self.row_error_bound(plan) or Fraction(0), numeric_columns(plan)
+        return (
+            f"with probability at least {confidence_text(plan.query.alpha)}, for q = {join_with_and(self.shares)} at "
             "once, at most q N + b of the N counted rows are below the number released for q, and at most (1 "
             f"- q) N + b are above it; b is {format_rows(rows)}, plus {self.choices_per_row - 1} for each "
             f"started block of {self.places} rows beyond the first {self.places} rows with the same number; "
             f"{columns.contribution_clause}, and numbers are rounded to multiples within the bounds"
         )
-        return guarantee_field(plan, words)
 
 
 def numeric_columns(plan: Plan[Any, Any]) -> NumericColumns:

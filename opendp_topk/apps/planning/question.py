@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 
 from ...core.candidates import is_iterable, public_items
 from ...core.measurement import Measurement
-from ...errors import ParameterError, SearchError, checks
+from ...errors import ParameterError, SearchError, SpaceError, checks
 from ...errors.checks import plain_number
 from ...spaces.measures import (
     Approximate,
@@ -49,7 +49,6 @@ from .release_record import (
     OtherUsersCount,
     PrivacyClaim,
     ReleaseRecord,
-    parameters_of,
     plain_value,
     round_up_epsilon,
 )
@@ -349,7 +348,11 @@ class Question(OptionGroup):
     @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
         """Yield the plans that the record can have, each with its measurement of the items."""
-        raise NotImplementedError
+        known = {**record.mechanism, "scale": float(record.scale or 0)}
+        for task in cls.record_tasks(record):
+            query = cls.record_query(record, task)
+            with suppress(ParameterError, SpaceError):
+                yield Plan(query, task.rebuild_measurement(query, known))
 
     @classmethod
     def record_columns(cls, known: Mapping[str, Any]) -> Columns:
@@ -457,7 +460,7 @@ class Question(OptionGroup):
     @classmethod
     def noise_rows(cls, plan: Plan[Any, Any]) -> list[tuple[str, str]]:
         """Return the rows for the scale of the noise, the scale for the counts and the threshold."""
-        parameters = parameters_of(plan.measurement)
+        parameters = plan.parameters
         counts = f", and {plain_value(parameters['count_scale'])} for the counts" if "count_scale" in parameters else ""
         smallest = f"the smallest that meet{'' if counts else 's'} the target"
         by_curve = "limit" in parameters and is_pure(without_delta(plan.query.budget.measure))
@@ -792,12 +795,8 @@ class ListedQuestion(ItemQuestion):
     @cached_property
     def item_list(self) -> tuple[Any, ...] | None:
         """Listed candidates; None if none are listed or only their number is known."""
-        if self.candidates is None or listed_number(self.candidates) is not None:
-            return None
-        if isinstance(self.candidates, str | Path):
-            names = self.item_column_names
-            return read_candidates(self.candidates, names if len(names) > 1 else ())
-        return public_items(self.candidates, "candidates")
+        names = self.item_column_names
+        return None if self.candidates is None else listed_items(self.candidates, names if len(names) > 1 else ())
 
     @property
     def read_files(self) -> tuple[str, ...]:
@@ -840,7 +839,14 @@ class ListedQuestion(ItemQuestion):
         return plan.bind_candidates(typed)
 
 
-# Numbers in options and records.
+# Lists and numbers in options and records.
+
+
+def listed_items(given: Any, columns: Sequence[str] = (), what: str = "candidates") -> tuple[Any, ...] | None:
+    """Return the items of a public list, or of its file; None if only their number is given."""
+    if listed_number(given, f"--{what}") is not None:
+        return None
+    return read_candidates(given, columns, what=what) if isinstance(given, str | Path) else public_items(given, what)
 
 
 _MOST_LISTED = 2**62  # a range of more candidates is not supported
@@ -908,8 +914,7 @@ def require_noise(query: Query[Any, Any]) -> None:
 
 def _noise_levels(plan: Plan[Any, Any]) -> dict[str, float]:
     """Return the scales and the threshold of a plan, by name."""
-    known = parameters_of(plan.measurement)
-    return {name: known[name] for name in ("scale", "count_scale", "threshold") if name in known}
+    return {name: plan.parameters[name] for name in ("scale", "count_scale", "threshold") if name in plan.parameters}
 
 
 def _noise_text(noise: Mapping[str, float]) -> str:
@@ -932,7 +937,7 @@ class ReleasePlan:
     plan: Plan[Any, UserUnit]
 
     def __repr__(self) -> str:
-        scale, claim = parameters_of(self.measurement).get("scale"), self.claim
+        scale, claim = self.plan.parameters.get("scale"), self.claim
         noise = "" if scale is None else f", scale={float(scale)!r}"
         return f"ReleasePlan({self.question.kind}, {self.plan.name}{noise}, {claim.symbol}={claim.d_out})"
 

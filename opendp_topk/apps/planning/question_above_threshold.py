@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from .plan import Plan
 from .question import AllItemsQuestion, SummedQuestion
 from .release_record import ReleaseRecord
-from .units import UserUnit
 from .unknown_domain import StableHistogramTask
 
 
@@ -31,10 +30,8 @@ class AboveThreshold(AllItemsQuestion, SummedQuestion):
         return super().owns(known) and "k" not in known
 
     @classmethod
-    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        known, task = record.mechanism, StableHistogramTask(record.mechanism.get("gaussian") is True)
-        query = cls.record_query(record, task)
-        yield Plan(query, task.rebuild_measurement(query, known, record.scale))
+    def record_tasks(cls, record: ReleaseRecord) -> Iterator[StableHistogramTask]:
+        yield StableHistogramTask(record.mechanism.get("gaussian") is True)
 
     def reach_text(self, plan: Plan[Any, Any]) -> str:
         return f"a {self.columns.score_noun} that is certainly released to 0"

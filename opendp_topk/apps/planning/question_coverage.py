@@ -5,8 +5,7 @@ Proof: proofs/planning/coverage.tex
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -14,25 +13,23 @@ from typing import Any, ClassVar
 from ...core.measurement import Measurement
 from ...measurements.top_k_coverage import make_top_k_coverage
 from ...numerics.arithmetic import scaled_log_up, to_fraction
-from ...spaces.measures import Measure, PrivacyProfile
+from ...spaces.measures import Measure
 from ...spaces.metrics import UserDistance
-from .plan import NO_BOUND, AccuracyGuarantee, Plan, Query, confidence_text, guarantee_field, least_scale
+from .plan import Plan, Query, ScaleTask, confidence_text
 from .question import ListedQuestion, UserUnitOptions
 from .release_record import ReleaseRecord
 from .units import Columns, UserUnit, count_with_noun
 
 
 @dataclass(frozen=True)
-class CoverageTask:
+class CoverageTask(ScaleTask):
     """Task: release ``k`` of ``n_candidates``, each chosen by the users whom no item before reaches."""
 
     k: int
     n_candidates: int
 
     name: ClassVar[str] = "top_k_coverage"
-    release: ClassVar[str] = "ranking"
-    counted: ClassVar[bool] = False
-    searched: ClassVar[tuple[str, ...]] = ("scale",)
+    release = "ranking"
 
     # proof-region: planned_coverage
     def build_measurement(self, unit: UserUnit, measure: Measure, scale: float, items: Any = None) -> Measurement:
@@ -41,31 +38,15 @@ class CoverageTask:
         candidates = range(self.n_candidates) if items is None else items
         return make_top_k_coverage(*space, measure, candidates=candidates, k=self.k, scale=scale)
 
-    def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
-        def make(scale: float) -> Measurement:
-            return self.build_measurement(query.unit, query.budget.measure, scale)
-
-        return least_scale(make, query.unit.d_in, query.budget.d_out, query.releases, known)
-
-    def build_curve_measurement(self, plan: Plan[Any, UserUnit]) -> Measurement:
-        return self.build_measurement(plan.query.unit, PrivacyProfile(), plan.measurement.parameters["scale"])
-
-    def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        scale = plan.measurement.parameters["scale"]
-        return self.build_measurement(plan.query.unit, plan.query.budget.measure, scale, items)
-
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
         """Return how many users each choice may miss, with probability at least 1 - alpha for all choices."""
-        scale, tries = to_fraction(plan.measurement.parameters["scale"]), self.n_candidates * self.k
+        scale, tries = to_fraction(plan.scale), self.n_candidates * self.k
         return scaled_log_up(scale, tries / Fraction(plan.query.alpha))  # [each-choice]
 
     # end-proof-region: planned_coverage
 
     def needs_no_noise(self, query: Query[Any, UserUnit]) -> bool:
         return self.n_candidates == 1
-
-    def choice_reason(self, plan: Plan[Any, UserUnit], tried: Sequence[Plan[Any, UserUnit]]) -> str:
-        return ""
 
     def question_text(self, columns: Columns) -> str:
         return f"which {self.k} of {self.n_candidates} candidates reach most users together?"
@@ -76,19 +57,15 @@ class CoverageTask:
             "number of users who have it and no item chosen before"
         )
 
-    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def guarantee_text(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the accuracy guarantee of each choice, and of all of them together."""
-        users = plan.accuracy_floor
-        assert users is not None
-        if users == math.inf:
-            return guarantee_field(plan, NO_BOUND)
+        users: Any = plan.accuracy_floor
         lost = count_with_noun(self.k * users, "user")
-        words = (
+        return (
             f"with probability at least {confidence_text(plan.query.alpha)}, each choice reaches at most "
             f"{count_with_noun(users, 'user')} fewer than the best one would, of those whom no choice before reaches; "
             f"so all {self.k} together reach at least 63 % of the most that {self.k} candidates reach, less {lost}"
         )
-        return guarantee_field(plan, words, users)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,9 +89,8 @@ class Coverage(ListedQuestion):
         return CoverageTask(self.required_k, self.required_candidates)
 
     @classmethod
-    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        query = cls.record_query(record, CoverageTask(record.k or 0, record.mechanism["candidates"]))
-        yield Plan(query, query.task.build_measurement(query.unit, query.budget.measure, float(record.scale or 0)))
+    def record_tasks(cls, record: ReleaseRecord) -> Iterator[CoverageTask]:
+        yield CoverageTask(record.k or 0, record.mechanism["candidates"])
 
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:

@@ -11,7 +11,6 @@ from .by_gap import GapTask
 from .plan import Plan
 from .question import ListedQuestion, SummedQuestion
 from .release_record import ReleaseRecord
-from .units import UserUnit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +37,10 @@ class TopKByGap(SummedQuestion, ListedQuestion):
         return super().is_valid_record(record) and has_noise and (known["candidates"] or 0) > 1
 
     @classmethod
-    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
+    def record_tasks(cls, record: ReleaseRecord) -> Iterator[GapTask]:
         known, noises = record.mechanism, {one.name: one for one in STANDARD}
-        task = GapTask(record.k or 0, known["candidates"], noises[known["noise"]], known["test_scale"])
-        query = cls.record_query(record, task)
-        if record.release == task.release:
-            yield Plan(query, task.build_measurement(query, float(record.scale or 0), known["threshold"]))
+        if record.release == GapTask.release:
+            yield GapTask(record.k or 0, known["candidates"], noises[known["noise"]], known["test_scale"])
 
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...core.candidates import public_items
-from ...errors import ParameterError, SpaceError, checks
-from .files import items_as_integers, read_candidates
+from ...errors import checks
+from .files import items_as_integers
 from .groups import KEPT_GROUPS, GroupedTask
 from .options import NO_OPTION, given_options, named, option_error, options_of
 from .plan import Plan
-from .question import ListedQuestion, PrivacyBudget, Question, TableUnit, listed_number, require_column
+from .question import ListedQuestion, PrivacyBudget, Question, TableUnit, listed_items, listed_number, require_column
 from .questions import record_question
-from .release_record import ReleaseRecord, parameters_of
+from .release_record import ReleaseRecord
 from .units import Columns, UserUnit
 
 
@@ -63,10 +61,7 @@ class InGroups(Question):
 
     @cached_property
     def group_list(self) -> tuple[Any, ...] | None:
-        if listed_number(self.groups, "--groups") is not None:
-            return None
-        named = isinstance(self.groups, str | Path)
-        return read_candidates(self.groups, what="groups") if named else public_items(self.groups, "groups")
+        return listed_items(self.groups, what="groups")
 
     @property
     def n_candidates(self) -> int | None:
@@ -93,7 +88,7 @@ class InGroups(Question):
         number = listed_number(self.groups, "--groups")
         groups = self.group_list if number is None else range(number)
         own = 1 if most is None else checks.require_positive_int(named("--groups-per-person"), most)
-        return GroupedTask(self.question.task(), groups or (), own, None if rows else "random")
+        return GroupedTask(**vars(self.question.task()), groups=groups or (), most=own, rule=None if rows else "random")
 
     def with_max_items(self, most: int | None) -> Question | None:
         other = self.question.with_max_items(most)
@@ -116,9 +111,7 @@ class InGroups(Question):
 
     @classmethod
     def record_fields(cls, plan: Plan[Any, UserUnit]) -> dict[str, Any]:
-        inner = replace(plan, query=replace(plan.query, task=plan.query.task.task))
-        asked = _inner_question(None, parameters_of(plan.measurement))
-        return {**super().record_fields(plan), "question": asked.record_fields(inner)}
+        return {**super().record_fields(plan), "question": _inner_question(None, plan.parameters).record_fields(plan)}
 
     @classmethod
     def is_valid_record(cls, record: ReleaseRecord) -> bool:
@@ -131,13 +124,11 @@ class InGroups(Question):
         return replace(super().record_columns(known), group=known["partition"]["group"])
 
     @classmethod
-    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        known, inner = record.mechanism["partition"], _inner_record(record)
-        for task in _inner(record).record_tasks(inner):
-            grouped = GroupedTask(task, range(known["groups"]), known.get("max_groups", 1), known.get("by"))  # type: ignore[arg-type]
-            query = cls.record_query(record, grouped)
-            with suppress(ParameterError, SpaceError):
-                yield Plan(query, grouped.build_measurement(query, float(record.scale or 0)))
+    def record_tasks(cls, record: ReleaseRecord) -> Iterator[GroupedTask]:
+        known = record.mechanism["partition"]
+        own = {"groups": range(known["groups"]), "most": known.get("max_groups", 1), "rule": known.get("by")}
+        for task in _inner(record).record_tasks(_inner_record(record)):
+            yield GroupedTask(**vars(task), **own)
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:

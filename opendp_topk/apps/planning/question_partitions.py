@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from .plan import Plan
 from .question import AllItemsQuestion, UserUnitOptions
-from .release_record import ReleaseRecord, parameters_of
-from .units import UserUnit
+from .release_record import ReleaseRecord
 from .unknown_domain import PartitionSelectionTask
 
 
@@ -35,10 +34,8 @@ class Partitions(AllItemsQuestion):
         return PartitionSelectionTask()
 
     @classmethod
-    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        known = record.mechanism
-        query = cls.record_query(record, PartitionSelectionTask(known.get("rounds")))
-        yield Plan(query, query.task.build_measurement(query, known.get("epsilon", record.scale), known["delta"]))
+    def record_tasks(cls, record: ReleaseRecord) -> Iterator[PartitionSelectionTask]:
+        yield PartitionSelectionTask(record.mechanism.get("rounds"))
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:
@@ -59,7 +56,7 @@ class Partitions(AllItemsQuestion):
 
     @classmethod
     def noise_rows(cls, plan: Plan[Any, Any]) -> list[tuple[str, str]]:
-        known = parameters_of(plan.measurement)
+        known = plan.parameters
         if "scale" not in known:
             epsilon, delta = known["each"]
             return [("each item", f"loses at most epsilon = {epsilon:.6g} and delta = {delta:.6g}")]

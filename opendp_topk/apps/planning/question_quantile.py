@@ -93,11 +93,8 @@ class Quantile(Question):
         return length in (0, len(quantiles_of(record.mechanism))) and (record.k is None or length <= record.k)
 
     @classmethod
-    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        task = replace(QuantileTask.from_columns(cls.record_columns(record.mechanism)), release=record.release)
-        query = cls.record_query(record, task)
-        space, scale = query.unit.map_only_scores(task.n_candidates), float(record.scale or 0)
-        yield Plan(query, task.build_measurement(space, query.budget.measure, scale))
+    def record_tasks(cls, record: ReleaseRecord) -> Iterator[QuantileTask]:
+        yield replace(QuantileTask.from_columns(cls.record_columns(record.mechanism)), release=record.release)
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:

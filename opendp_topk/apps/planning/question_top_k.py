@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ...errors import ParameterError, SpaceError, checks
+from ...errors import checks
 from ...spaces.measures import MaxDivergence
 from .catalogue import RELEASES, all_mechanisms, capable_mechanisms, default_mechanisms
 from .options import named, option_error
@@ -15,7 +14,7 @@ from .plan import Plan, nth_largest_text
 from .question import BoundedQuestion, SummedQuestion
 from .question_in_groups import GroupableQuestion
 from .release_record import ReleaseRecord
-from .top_k import TopKTask, TopKWithCountsTask
+from .top_k import TopKTask
 from .units import UserUnit
 
 
@@ -49,9 +48,8 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
 
     def task(self) -> TopKTask:
         kind, few = checks.require_choice(named("--release"), self.release, RELEASES), self.max_items is not None
-        made = TopKWithCountsTask if self.counts else TopKTask
         usual, *others = default_mechanisms(kind, counts=self.counts, few=few)
-        task = made(self.required_k, self.required_candidates, kind, usual)
+        task = TopKTask(self.required_k, self.required_candidates, kind, usual, counted=bool(self.counts))
         if self.mechanism is None:
             expected = None if self.expect is None else checks.require_positive_int(named("--expect"), self.expect)
             return replace(task, alternatives=tuple(others), expected=expected)
@@ -80,15 +78,7 @@ class TopK(BoundedQuestion, SummedQuestion, GroupableQuestion):
         named, few = (record.question or {}).get("mechanism"), record.mechanism.get("max_items") is not None
         for row in capable_mechanisms(k, candidates, record.release, counted, few):
             if named in (None, row.name):
-                yield (TopKWithCountsTask if counted else TopKTask)(k, candidates, record.release, row)
-
-    @classmethod
-    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
-        for task in cls.record_tasks(record):
-            query = cls.record_query(record, task)
-            space, scale = query.unit.map_only_scores(task.n_candidates), float(record.scale or 0)
-            with suppress(ParameterError, SpaceError):
-                yield Plan(query, task.build_measurement(space, query.budget.measure, scale))
+                yield TopKTask(k, candidates, record.release, row, counted=counted)
 
     @classmethod
     def title(cls, record: ReleaseRecord) -> str:
@@ -124,16 +114,9 @@ def with_mechanism(name: str, task: TopKTask, *, few: bool = False) -> TopKTask:
     if name not in list(rows):
         raise option_error(f"--mechanism must be one of {', '.join(rows)}")
     row, asked = rows[name], (task.k, task.n_candidates, task.release, task.counted, few)
-    obstacle = row.release_obstacle(*asked)
-    if obstacle is None:
+    change = row.release_obstacle(*asked)
+    if change is None:
         return replace(task, mechanism=row)
     others = [other.name for other in capable_mechanisms(*asked)]
-    change = {
-        "k": f"use --k {row.most}",
-        "candidates": "use a --k below the number of candidates",
-        "few": "give --max-items, the number of items of a user that count",
-        "release": f"use --release {row.releases[0]}",
-        "counts": "omit --counts",
-    }[obstacle]
     one_of = "one of " if len(others) > 1 else ""
     raise option_error(f"--mechanism {name} cannot make this release: {change}, or choose {one_of}{', '.join(others)}")

@@ -9,11 +9,9 @@ from typing import Any, ClassVar
 from ...errors import checks
 from ...measurements._key_selection import MOST_KEYS
 from .options import named, option_error
-from .plan import Plan
 from .question import ListedQuestion, SummedQuestion, TableItemsQuestion
 from .release_record import ReleaseRecord
-from .units import UserUnit
-from .unknown_domain import HistogramTopKTask, UnknownDomainTask
+from .unknown_domain import HistogramTopKTask, UnknownDomainTask, VariableSizeTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,15 +50,12 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
         return super().owns(known) and "k" in known
 
     @classmethod
-    def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
+    def record_tasks(cls, record: ReleaseRecord) -> Iterator[VariableSizeTask]:
         known, k = record.mechanism, int(record.k or 0)
         if known["mechanism"] == "stable_histogram":
-            task = HistogramTopKTask(k=k, gaussian=known.get("gaussian") is True)
-            query = cls.record_query(record, task)
-            yield Plan(query, task.rebuild_measurement(query, known, record.scale))
+            yield HistogramTopKTask(k=k, gaussian=known.get("gaussian") is True)
         else:
-            query = cls.record_query(record, UnknownDomainTask(k, known["limit"], known["candidates"]))
-            yield Plan(query, query.task.build_within_budget(query, float(record.scale or 0), known["threshold"]))
+            yield UnknownDomainTask(k, known["limit"], known["candidates"])
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -128,10 +128,9 @@ class ReleasedItems:
         return [place for _, one in self.group_lists for place in range(1, len(one.items) + 1)]
 
     def _select_places(self, places: Sequence[int]) -> ReleasedItems:
-        def select_values(values: list[Any] | None) -> Any:
-            return None if values is None else [values[at] for at in places]
-
-        return ReleasedItems(select_values(self.items), select_values(self.counts), select_values(self.gaps))
+        columns: Any = self.items, self.counts, self.gaps
+        chosen: Any = [None if values is None else [values[at] for at in places] for values in columns]
+        return ReleasedItems(*chosen)
 
 
 @dataclass(frozen=True)
@@ -261,8 +260,7 @@ class ReleaseRecord(OnlyFields):
 
         ``more`` are the fields that come from the table and the question, such as ``engine``.
         """
-        measurement, task = plan.measurement, plan.query.task
-        parameters = parameters_of(measurement)
+        measurement, task, parameters = plan.measurement, plan.query.task, plan.parameters
         return cls(
             time=utc_timestamp(),
             k=task.k,
@@ -410,13 +408,6 @@ def quantiles_of(known: Mapping[str, Any]) -> tuple[Fraction, ...]:
     return tuple(map(Fraction, known.get("quantiles", [known["quantile"]] if "quantile" in known else [])))
 
 
-def parameters_of(measurement: Measurement) -> dict[str, Any]:
-    """Return the parameters of a chain; for groups, those of each group's chain, with the grouping as ``partition``."""
-    known = dict(measurement.parameters)
-    each = known.pop("each_group", None)
-    return known if each is None else {**each, "partition": known}
-
-
 def engine_fields(frame: Any) -> dict[str, str]:
     """Return the name and the version of the library of a frame, for a record."""
     kind = type(frame).__module__.partition(".")[0]
@@ -512,11 +503,8 @@ class OtherUsersCount:
     @property
     def scale(self) -> float:
         domain = FrameDomain("user", "item")
-
-        def make(scale: float) -> Measurement:
-            return self._count_measurement(domain, (), scale)
-
-        return float(binary_search_param(make, self.unit.d_in, self.count_loss))
+        made = partial(self._count_measurement, domain, ())
+        return float(binary_search_param(made, self.unit.d_in, self.count_loss))
 
     def append_count(self, plan: Plan[T_co, U_co]) -> Plan[T_co, U_co]:
         measurement = plan.measurement

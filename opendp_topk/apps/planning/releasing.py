@@ -25,15 +25,7 @@ from .files import write_file_list
 from .options import NO_OPTION, OptionGroup, given_options, named, option_error
 from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
-from .release_record import (
-    OtherUsersCount,
-    ReleasedItems,
-    ReleaseRecord,
-    engine_fields,
-    list_digest,
-    parameters_of,
-    plain_value,
-)
+from .release_record import OtherUsersCount, ReleasedItems, ReleaseRecord, engine_fields, list_digest, plain_value
 from .several import require_neighbors
 from .sources import ENGINES, Engine, SourceTable, TableReadOptions
 from .steps import log_step
@@ -370,7 +362,7 @@ def draw_and_record(
     logged.
     """
     measurement, query, made = plan.measurement, plan.query, []
-    scale = parameters_of(measurement).get("scale")
+    scale = plan.parameters.get("scale")
     numbers = {"scale": scale} if isinstance(scale, int | float) else {}
     drawing = log_step("counting and drawing", hidden=hidden, **numbers)
     if account is None:
@@ -383,7 +375,7 @@ def draw_and_record(
     try:
         with log_step("paying", hidden=hidden):
             if planned is None:
-                once = _is_repeat_refused(words, again)
+                once = bool(words["label"]) and not again
                 if delta is not None:
                     unit = query.unit.d_in, delta, words["at_most"], words["shared"]
                     delta = delta_of_most_releases(account._journal, measurement, *unit)
@@ -411,7 +403,7 @@ def draw_and_record(
 
 def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> None:
     """Raise if an entry has already paid for a release with this label and period, unless ``again`` is set."""
-    if not _is_repeat_refused(words, again):
+    if again or not words["label"]:
         return
     numbers = PriorPayments(account._journal, words["label"], words["period"]).numbers
     if not numbers:
@@ -425,7 +417,3 @@ def require_unpaid(account: Ledger, words: Mapping[str, Any], again: bool) -> No
         f"its answer, give its record{which} as --from-record; to pay for another release, add --again, or "
         "choose another --label or --period"
     )
-
-
-def _is_repeat_refused(words: Mapping[str, Any], again: bool) -> bool:
-    return bool(words["label"]) and not again

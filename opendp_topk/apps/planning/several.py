@@ -42,14 +42,10 @@ def most_accurate_plan(query: Query[Any, Any]) -> Plan[Any, Any]:
     Raises:
         SearchError, ParameterTypeError: As :func:`plan_query` for the first mechanism, if all of them fail.
     """
-    ways = getattr(query.task, "mechanism_variants", ())
-    if len(ways) < 2:
-        found = plan_query(query)
-        return replace(found, why=query.task.choice_reason(found, [found]))
     known: dict[Any, float] = {}
     tried: list[Plan[Any, Any]] = []
     failure: Exception | None = None
-    for task in ways:
+    for task in query.task.mechanism_variants:
         try:
             tried.append(plan_query(replace(query, task=task), known))
         except (SearchError, ParameterTypeError) as error:  # it does not accept the measure, or has no least scale
@@ -57,11 +53,11 @@ def most_accurate_plan(query: Query[Any, Any]) -> Plan[Any, Any]:
     if not tried:
         assert failure is not None
         raise failure
-    if not isinstance(_listed_task(tried[0]), TopKTask):
-        best = min(tried, key=lambda plan: plan.query.task.error_bound(plan))  # ties go to the first
-        return replace(best, why=best.query.task.choice_reason(best, tried))
-    best = best_plan(tried)
-    return replace(best, why=_choice_reason(best, tried))
+    if len(tried) > 1 and isinstance(tried[0].query.task, TopKTask):
+        best = best_plan(tried)
+        return replace(best, why=_choice_reason(best, tried))
+    best = min(tried, key=lambda plan: plan.query.task.error_bound(plan))  # ties go to the first
+    return replace(best, why=best.query.task.choice_reason(best, tried))
 
 
 def best_plan(plans: Iterable[Plan[Any, Any]]) -> Plan[Any, Any]:
@@ -76,28 +72,22 @@ def best_plan(plans: Iterable[Plan[Any, Any]]) -> Plan[Any, Any]:
         return found
 
     ordered: list[Plan[Any, Any]] = sorted(plans, key=lambda plan: (error_bound(plan), *bound_sort_key(plan)))
-    expected = _listed_task(ordered[0]).expected
-    by_sets = [plan for plan in ordered if not _listed_task(plan).mechanism.ranked]
-    others = [plan for plan in ordered if _listed_task(plan).mechanism.ranked]
+    expected = ordered[0].query.task.expected
+    by_sets = [plan for plan in ordered if not plan.query.task.mechanism.ranked]
+    others = [plan for plan in ordered if plan.query.task.mechanism.ranked]
     if expected is None or not by_sets or not others:
         return ordered[0]
     limit = min(expected, _LATE * error_bound(others[0]))
     return by_sets[0] if error_bound(by_sets[0]) < limit else others[0]
 
 
-def _listed_task(plan: Plan[Any, Any]) -> TopKTask:
-    """Return the task of a plan, for one group if there are several."""
-    task: TopKTask = getattr(plan.query.task, "task", plan.query.task)
-    return task
-
-
 def _choice_reason(best: Plan[Any, Any], found: list[Plan[Any, Any]]) -> str:
     """Return the reason in a sentence; empty if only one kind of mechanism was possible."""
-    kinds = {plan.name: (_listed_task(plan).mechanism.few, _listed_task(plan).mechanism.ranked) for plan in found}
+    kinds = {plan.name: (plan.query.task.mechanism.few, plan.query.task.mechanism.ranked) for plan in found}
     others = [plan for plan in found if kinds[plan.name] != kinds[best.name]]
     if not others:
         return ""
-    columns, task, other = best.query.unit.columns, _listed_task(best), best_plan(others)
+    columns, task, other = best.query.unit.columns, best.query.task, best_plan(others)
     near, far = (_error_bound_text(plan) for plan in (best, other))
     if kinds[best.name][0] or kinds[other.name][0]:
         items = count_with_noun(columns.max_items or 0, "item")
@@ -170,12 +160,17 @@ def accounting_options(query: Query[Any, UserUnit], total: tuple[Fraction, Fract
 def _summed_option(
     query: Query[Any, UserUnit], name: str, total: tuple[Fraction, ...], ledger: tuple[str, ...] = ()
 ) -> AccountingOption:
-    """Return the option that adds epsilons or rhos, and the releases' own deltas if they have any."""
+    """Return the option that adds epsilons or rhos, and the releases' own deltas if they have any.
+
+    Each release has an equal share of ``total``, in six digits, rounded down.
+    """
     measure: Any = MaxDivergence() if name == PURE else ZeroConcentratedDivergence()
     said = f"{measure.symbol} {format_rounded_down(total[0])}"
     if len(total) > 1:
         measure, said = Approximate(measure), f"{said}, delta {float(total[1]):g}"
-    return AccountingOption(name, said, _plan_one_release(query, measure, *total), ledger)
+    parts = tuple(Fraction(format_rounded_down(part / query.releases)) for part in total)
+    one = replace(query, budget=Budget(measure, parts if len(parts) > 1 else parts[0]), releases=1)
+    return AccountingOption(name, said, most_accurate_plan(one), ledger)
 
 
 def _composed_option(
@@ -235,12 +230,6 @@ def remaining_options(query: Query[Any, UserUnit], left: RemainingBudget) -> Ite
         yield from _composed_option(query, total)
 
 
-def _plan_one_release(query: Query[Any, UserUnit], measure: Any, *total: Fraction) -> Plan[Any, UserUnit]:
-    """Return the plan of one release, with an equal share of ``total`` in six digits, rounded down."""
-    parts = tuple(Fraction(format_rounded_down(part / query.releases)) for part in total)
-    return most_accurate_plan(replace(query, budget=Budget(measure, parts if len(parts) > 1 else parts[0]), releases=1))
-
-
 @dataclass(frozen=True)
 class ReleaseSchedule:
     """Schedule of equal releases that answer a ``question``, fixed in advance and stored in a file.
@@ -281,8 +270,7 @@ class ReleaseSchedule:
         """
         task: Any = self.question.task()
         unit, delta = self.question.privacy_unit, self.question.task_budget.delta
-        scored: Any = unit.map_only_scores(task.n_candidates) if isinstance(task, TopKTask) else unit  # coverage
-        measurement = task.build_measurement(scored, PrivacyProfile(), self.scale)
+        measurement = task.build_measurement(unit, PrivacyProfile(), self.scale)
         one = Fraction(format_rounded_up(measurement.map(unit.d_in).epsilon(delta)))
         query = Query(task, unit, Budget(PrivacyProfile(), (one, delta)), alpha=self.question.exact_alpha)
         return Plan(query, measurement)

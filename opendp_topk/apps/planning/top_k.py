@@ -6,9 +6,9 @@ Proof: proofs/planning/comparison.tex
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -29,13 +29,13 @@ from .plan import (
     AccuracyGuarantee,
     Plan,
     Query,
+    ScaleTask,
     confidence_text,
     goal_probability,
     guarantee_field,
-    least_scale,
     nth_largest_text,
 )
-from .units import Columns, PrivacyUnit, Space, UserUnit
+from .units import Columns, PrivacyUnit, ScoreUnit, UserUnit
 
 _NAMES = {
     **{noise.name: noise.words for noise in STANDARD},
@@ -45,11 +45,11 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class TopKTask:
+class TopKTask(ScaleTask):
     """Task: release the ``k`` best of ``n_candidates``, as a ranking or a set, by one mechanism of the catalogue.
 
     ``most_accurate_plan`` uses one of the ``alternatives`` if it is better. ``expected`` is a public guess of the k-th
-    largest count; None if there is none.
+    largest count; None if there is none. If ``counted``, each item is released with a noisy count or sum.
     """
 
     k: int
@@ -58,9 +58,7 @@ class TopKTask:
     mechanism: Mechanism
     alternatives: tuple[Mechanism, ...] = ()
     expected: int | None = None
-
-    counted: ClassVar[bool] = False
-    searched: ClassVar[tuple[str, ...]] = ("scale",)
+    counted: bool = False
 
     def __post_init__(self) -> None:
         checks.require_positive_int("the number of candidates", self.n_candidates)
@@ -76,8 +74,9 @@ class TopKTask:
         return tuple(replace(self, mechanism=one, alternatives=()) for one in (self.mechanism, *self.alternatives))
 
     # proof-region: planned_top_k
-    def build_measurement(self, space: Space, measure: Measure, scale: float, items: Any = None) -> Measurement:
+    def build_measurement(self, unit: Any, measure: Measure, scale: float, items: Any = None) -> Measurement:
         """Return the selection at this scale, of ``items`` or, if these are None, of indices."""
+        space = unit.map_only_scores(self.n_candidates) if items is None else unit.score_transformation(items)
         measurement: Measurement = space >> self.mechanism.build_partial(
             measure, self.k, scale, self.release, counts=self.counted
         )
@@ -87,36 +86,29 @@ class TopKTask:
             )  # [largest]
         return measurement if items is None else measurement >> index_candidates(items)
 
-    def calibrate_measurement(
-        self, query: Query[TopKTask, PrivacyUnit], known: dict[Any, float] | None = None
-    ) -> Measurement:
-        space, measure = query.unit.map_only_scores(self.n_candidates), query.budget.measure
-
-        def make(scale: float) -> Measurement:
-            return self.build_measurement(space, measure, scale)
-
-        return least_scale(make, query.unit.d_in, query.budget.d_out, query.releases, known)
+    def calibrate_measurement(self, query: Query[Any, Any], known: dict[Any, float] | None = None) -> Measurement:
+        scores = ScoreUnit(query.unit.map_only_scores(self.n_candidates), query.unit.d_in)  # once for all scales
+        return super().calibrate_measurement(replace(query, unit=scores), known)
 
     def build_curve_measurement(self, plan: Plan[TopKTask, PrivacyUnit]) -> Measurement:
-        """Return the measurement of the plan under ``PrivacyProfile()``."""
-        measure, scale = plan.query.budget.measure, plan.measurement.parameters["scale"]
-        space = plan.query.unit.map_only_scores(self.n_candidates)
-        measurement: Measurement = space >> self.mechanism.build_curve_partial(measure, self.k, scale, self.release)
-        return measurement
+        """Return the measurement of the plan under ``PrivacyProfile()``.
+
+        Raises:
+            NotDeclaredError: Counts follow a selection. Its curve is not that of the release with counts.
+        """
+        if self.counted and not self.mechanism.few:
+            raise NotDeclaredError("a selection with counts declares no privacy curve: omit the counts")
+        measure, space = plan.query.budget.measure, plan.query.unit.map_only_scores(self.n_candidates)
+        selection = self.mechanism.build_partial(measure, self.k, plan.scale, self.release, curve=True)
+        found: Measurement = space >> selection
+        return found
 
     # end-proof-region: planned_top_k
 
     def needs_no_noise(self, query: Query[TopKTask, PrivacyUnit]) -> bool:
         if self.counted:
             return False
-        one = self.build_measurement(query.unit.map_only_scores(self.n_candidates), query.budget.measure, 1.0)
-        return one.check(query.unit.d_in, 0)
-
-    def bind_candidates(self, plan: Plan[TopKTask, UserUnit], items: Any) -> Measurement:
-        scale = plan.measurement.parameters["scale"]
-        return self.build_measurement(
-            plan.query.unit.score_transformation(items), plan.query.budget.measure, scale, items
-        )
+        return self.build_measurement(query.unit, query.budget.measure, 1.0).check(query.unit.d_in, 0)
 
     def exact_top_k_probability(self, plan: Plan[TopKTask, PrivacyUnit], counts: Any) -> Enclosure | None:
         """Return bounds on the probability that the exact top-k of ``counts`` is released, in any order.
@@ -125,11 +117,8 @@ class TopKTask:
         """
         if self.mechanism.few:
             return None
-        space = VectorDomain(AtomDomain(int), size=len(counts)), LInfDistance(monotonic=True)
-        scale = plan.measurement.parameters["scale"]
-        selection: Measurement = space >> self.mechanism.build_partial(
-            plan.query.budget.measure, self.k, scale, self.release, counts=False
-        )
+        unit = ScoreUnit((VectorDomain(AtomDomain(int), size=len(counts)), LInfDistance(monotonic=True)), 1)
+        selection = replace(self, counted=False).build_measurement(unit, plan.query.budget.measure, plan.scale)
         return goal_probability(selection, counts, "exact")
 
     def accuracy_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float | None:
@@ -137,50 +126,66 @@ class TopKTask:
             plan.measurement, self.k, self.n_candidates, self.release, plan.query.alpha
         )
 
-    def error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float:
-        """Return the worst-case error bound over all released values; infinity if no bound is known."""
-        return math.inf if plan.accuracy_floor is None else plan.accuracy_floor
+    def count_error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float:
+        """Return the error bound of the released noisy counts; with noise on all counts, of all of them."""
+        known, gaussian = plan.parameters, not is_pure(plan.query.budget.measure)
+        name, draws = "count_scale", self.k
+        if self.mechanism.few:
+            name, draws, gaussian = "scale", self.n_candidates, known["gaussian"]
+        return largest_noise(to_fraction(known[name]), draws, plan.query.alpha, gaussian=gaussian)
 
-    def choice_reason(self, plan: Plan[TopKTask, PrivacyUnit], tried: Sequence[Plan[TopKTask, PrivacyUnit]]) -> str:
-        """Return an empty text: ``most_accurate_plan`` gives the reason if there are several mechanisms."""
-        return ""
+    def error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float:
+        own = super().error_bound(plan)
+        return max(own, self.count_error_bound(plan)) if self.counted else own
 
     def question_text(self, columns: Columns) -> str:
         return f"which {self.k} of {self.n_candidates} candidates {columns.ranking_clause}?"
 
     def describe_mechanism(self, plan: Plan[TopKTask, UserUnit]) -> str:
-        named = {name: _NAMES.get(value, value) for name, value in plan.measurement.parameters.items()}
+        named = {name: _NAMES.get(value, value) for name, value in plan.parameters.items()}
         what = "ranking, best first" if self.release == "ranking" else "set, without order"
-        return f"{self.name} ({what}): {self.mechanism.words.format_map(named)}"
+        words = f"{self.name} ({what}): {self.mechanism.words.format_map(named)}"
+        if not self.counted:
+            return words
+        if self.mechanism.few:
+            return f"{words}; their noisy counts are also released, at no additional cost"
+        noise = "Laplace" if is_pure(plan.query.budget.measure) else "Gaussian"
+        return f"{words}; then discrete {noise} noise on each winner's count"
 
-    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def guarantee_text(self, plan: Plan[TopKTask, UserUnit]) -> str:
         """Return the accuracy guarantee, with the score below which an item is not released."""
-        columns, users, words = plan.query.unit.columns, plan.accuracy_floor, self._guarantee_text(plan)
-        if users is not None and users != math.inf:
-            below = f"more than {columns.difference_text(users)} below" if users else "below"
-            words = (
-                f"{words}; so an item {below} the {nth_largest_text(self.k)} {columns.score_noun} would not be released"
-            )
-            words += columns.truncation_clause
-        return guarantee_field(plan, words, users)
-
-    def _guarantee_text(self, plan: Plan[TopKTask, UserUnit]) -> str:
-        columns, users = plan.query.unit.columns, plan.accuracy_floor
+        columns, users, rank = plan.query.unit.columns, plan.accuracy_floor, nth_largest_text(self.k)
         if users is None:
             return "not computed: the number of possible releases is too large"
-        if users == math.inf:
-            return NO_BOUND
         near = f"a {columns.score_noun} within {columns.difference_text(users)} of"
-        surely = f"with probability at least {confidence_text(plan.query.alpha)}"
         if self.mechanism.ranked:
             ranked = self.release == "ranking"
             winner = "t-th released item" if ranked else "t-th most frequent of the released items"
-            return (
-                f"{surely}, for every t from 1 to {self.k} the {winner} "
+            reach = (
+                f"for every t from 1 to {self.k} the {winner} "
                 f"has {near if users else 'exactly'} the t-th largest {columns.score_noun}"
             )
-        reach = f"{near if users else 'at least'} the {nth_largest_text(self.k)} {columns.score_noun}"
-        return f"{surely}, every released item has {reach}"
+        else:
+            reach = f"every released item has {near if users else 'at least'} the {rank} {columns.score_noun}"
+        below = f"more than {columns.difference_text(users)} below" if users else "below"
+        return (
+            f"with probability at least {confidence_text(plan.query.alpha)}, {reach}; so an item {below} the {rank} "
+            f"{columns.score_noun} would not be released{columns.truncation_clause}"
+        )
+
+    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+        found = super().accuracy_guarantees(plan)
+        return {**found, **self._count_guarantee(plan)} if self.counted else found
+
+    def _count_guarantee(self, plan: Plan[TopKTask, UserUnit]) -> dict[str, AccuracyGuarantee]:
+        columns, users, words = plan.query.unit.columns, self.count_error_bound(plan), NO_BOUND
+        if users < math.inf:
+            near = f"within {columns.difference_text(users)} of" if users else "exactly"
+            words = (
+                f"with probability at least {confidence_text(plan.query.alpha)}, every noisy {columns.score_noun} is "
+                f"{near} the true {columns.score_noun}{columns.truncation_clause}"
+            )
+        return guarantee_field(plan, words, users, "count_accuracy")
 
 
 TopKPlan = Plan[TopKTask, PrivacyUnit]
@@ -203,49 +208,3 @@ class SelectLargestCounts:
 
     def __repr__(self) -> str:
         return f"largest({self.k})"
-
-
-class TopKWithCountsTask(TopKTask):
-    """Task: release the k best, each with a noisy count or sum."""
-
-    counted = True
-
-    def count_error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float:
-        """Return the error bound of the released noisy counts; with noise on all counts, of all of them."""
-        known, gaussian = plan.measurement.parameters, not is_pure(plan.query.budget.measure)
-        name, draws = "count_scale", self.k
-        if self.mechanism.few:
-            name, draws, gaussian = "scale", self.n_candidates, known["gaussian"]
-        return largest_noise(to_fraction(known[name]), draws, plan.query.alpha, gaussian=gaussian)
-
-    def error_bound(self, plan: Plan[TopKTask, PrivacyUnit]) -> float:
-        return max(super().error_bound(plan), self.count_error_bound(plan))
-
-    def build_curve_measurement(self, plan: Plan[TopKTask, PrivacyUnit]) -> Measurement:
-        """Return the measurement under ``PrivacyProfile()`` if all counts have noise.
-
-        A selection has a curve, but it is not that of the release with counts.
-
-        Raises:
-            NotDeclaredError: A selection comes first.
-        """
-        if self.mechanism.few:
-            return super().build_curve_measurement(plan)
-        raise NotDeclaredError("a selection with counts declares no privacy curve: omit the counts")
-
-    def describe_mechanism(self, plan: Plan[TopKTask, UserUnit]) -> str:
-        if self.mechanism.few:
-            return f"{super().describe_mechanism(plan)}; their noisy counts are also released, at no additional cost"
-        noise = "Laplace" if is_pure(plan.query.budget.measure) else "Gaussian"
-        return f"{super().describe_mechanism(plan)}; then discrete {noise} noise on each winner's count"
-
-    def accuracy_guarantees(self, plan: Plan[TopKTask, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        columns, users, words = plan.query.unit.columns, self.count_error_bound(plan), NO_BOUND
-        if users < math.inf:
-            near = f"within {columns.difference_text(users)} of" if users else "exactly"
-            words = (
-                f"with probability at least {confidence_text(plan.query.alpha)}, every noisy {columns.score_noun} is "
-                f"{near} the true {columns.score_noun}{columns.truncation_clause}"
-            )
-        counts = guarantee_field(plan, words, users, "count_accuracy")
-        return {**super().accuracy_guarantees(plan), **counts}

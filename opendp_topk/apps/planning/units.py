@@ -210,47 +210,35 @@ class Columns:
 
     def score_transformation(self, neighbors: str, candidates: Iterable[Any] | None) -> Transformation:
         """Return the transformation from a table to the scores of ``candidates``; if None, of the table's own items."""
-        domain, metric = self.domain, UserDistance(neighbors)
         items = None if candidates is None else tuple(candidates)
-        scored: Any = self._aggregate_by_item(domain, metric, items)
-        if self.keep != "order" and self.max_items is not None:
-            by, step = self.keep, self.step
-            kept = make_bound_contributions(
-                domain, metric, most=self.max_items, by=by, candidates=items, granularity=step
-            )
-            scored = kept >> scored
+        makers = make_count_by_item, make_sum_by_item, make_bound_contributions
+        scored: Any = self._chain_scores(neighbors, makers, candidates=items)
         if self.minimum_users is not None:
             scored = scored >> then_minimum_users(minimum_users=self.minimum_users, candidates=items)
         chained: Transformation = scored
         return chained
 
-    def _aggregate_by_item(self, domain: Any, metric: UserDistance, candidates: Iterable[Any] | None) -> Transformation:
-        if self.value is None:
-            return make_count_by_item(domain, metric, candidates=candidates, max_items=self.max_items)
-        return make_sum_by_item(
-            domain, metric, candidates=candidates, bounds=self.bounds, granularity=self.step, max_items=self.max_items
-        )
-
     def map_only_scores(self, neighbors: str, n_candidates: int) -> Transformation:
         """Return the scores of ``n_candidates`` candidates, for the map only."""
-        metric, most, domain = UserDistance(neighbors), self.max_items, self.domain
-        if self.value is None:
-            scored: Any = map_only_count(domain, metric, n_candidates=n_candidates, max_items=most)
-        else:
-            options = {"bounds": self.bounds, "granularity": self.step, "max_items": most}
-            scored = map_only_sum(domain, metric, n_candidates=n_candidates, **options)
+        makers = map_only_count, map_only_sum, map_only_contributions
+        scored: Any = self._chain_scores(neighbors, makers, n_candidates=n_candidates)
         if self.minimum_users is not None:
-            scored = scored >> map_only_minimum(
-                scored.output_domain, scored.output_metric, minimum_users=self.minimum_users
-            )
-        if self.keep != "order" and most is not None:
-            by, step = self.keep, self.step
-            scored = (
-                map_only_contributions(domain, metric, most=most, by=by, n_candidates=n_candidates, granularity=step)
-                >> scored
-            )
+            space = scored.output_domain, scored.output_metric
+            scored = scored >> map_only_minimum(*space, minimum_users=self.minimum_users)
         chained: Transformation = scored
         return chained
+
+    def _chain_scores(self, neighbors: str, makers: tuple[Any, Any, Any], **listed: Any) -> Any:
+        """Return the scores by the constructors of counts, of sums and of a contribution bound, without a minimum."""
+        count_by_item, sum_by_item, bound_contributions = makers
+        space, step = (self.domain, UserDistance(neighbors)), {"granularity": self.step}
+        if self.value is None:
+            scored = count_by_item(*space, max_items=self.max_items, **listed)
+        else:
+            scored = sum_by_item(*space, bounds=self.bounds, max_items=self.max_items, **step, **listed)
+        if self.keep == "order" or self.max_items is None:
+            return scored
+        return bound_contributions(*space, most=self.max_items, by=self.keep, **step, **listed) >> scored
 
     def prepare_rows(self, rows: Any) -> Any:
         """Return a table with items in one column, and with numbered rows if these count as users."""
@@ -351,7 +339,7 @@ class PrivacyUnit(Protocol):
 class ScoreUnit:
     """Privacy unit of score vectors: neighbours are at distance ``d_in``."""
 
-    space: tuple[VectorDomain, ScoreMetric]
+    space: Space
     d_in: Any
 
     def map_only_scores(self, n_candidates: int) -> Space:

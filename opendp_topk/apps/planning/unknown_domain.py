@@ -38,13 +38,11 @@ from ...transformations.bound_contributions import make_bound_contributions
 from ...transformations.minimum_users import add_to_counts
 from ..ledger.amounts import parse_exact
 from .plan import (
-    NO_BOUND,
     AccuracyGuarantee,
     Plan,
     Query,
+    ReleaseTask,
     confidence_text,
-    finite_bound,
-    guarantee_field,
     least_scale,
     nth_largest_text,
 )
@@ -55,19 +53,11 @@ from .units import Columns, UserUnit, recover_fraction
 _FAR = 2.0**60  # a threshold with negligible delta, while the scale is calibrated
 
 
-class VariableSizeTask(Protocol):
+class VariableSizeTask(ReleaseTask, Protocol):
     """Protocol of tasks whose number of released items depends on the table."""
 
-    release: ClassVar[str] = "ranking"
-    searched: ClassVar[tuple[str, ...]] = ("scale", "threshold")
-
-    def needs_no_noise(self, query: Query[Any, UserUnit]) -> bool:
-        """Return False, since the table decides whether an item is released."""
-        return False
-
-    def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        """Return the measurement of the plan, which needs no list of items."""
-        return plan.measurement
+    release: str = "ranking"
+    searched: tuple[str, ...] = ("scale", "threshold")
 
     def choice_reason(self, plan: Plan[Any, UserUnit], tried: Sequence[Plan[Any, UserUnit]]) -> str:
         """Return in a sentence which score an item needs by ``plan`` and by the next of the plans that were tried."""
@@ -91,8 +81,10 @@ class VariableSizeTask(Protocol):
 class ThresholdTask(VariableSizeTask, Protocol):
     """Protocol of tasks with a noise scale and a threshold that noisy scores or gaps must reach."""
 
-    def build_measurement(self, query: Query[Any, UserUnit], scale: float, threshold: float) -> Measurement:
-        """Return the chain from a table to the release."""
+    def build_measurement(
+        self, query: Query[Any, UserUnit], scale: float, threshold: float, items: Any = None
+    ) -> Measurement:
+        """Return the chain from a table to the release, of ``items`` if they are listed."""
 
     def least_threshold(self, query: Query[Any, UserUnit], scale: float) -> float:
         """Return the smallest threshold that meets the budget at this scale."""
@@ -105,6 +97,11 @@ class ThresholdTask(VariableSizeTask, Protocol):
         found = binary_search_chain(lambda scale: self.build_measurement(query, scale, _FAR), query.unit.d_in, whole)
         scale = found.parameters["scale"]
         return self.build_measurement(query, scale, self.least_threshold(query, scale))
+
+    def rebuild_measurement(
+        self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None
+    ) -> Measurement:
+        return self.build_measurement(query, known["scale"], known["threshold"], items)
 
 
 # Top-k of an unknown domain.
@@ -215,9 +212,10 @@ class UnknownDomainTask(ThresholdTask):
         beyond = nth_largest_text(self.participating_items + 1)
         return f"{super().needed_score_text(plan)} beyond the {beyond} {plan.query.unit.columns.score_noun}"
 
-    def bind_candidates(self, plan: Plan[Any, UserUnit], items: Any) -> Measurement:
-        known = plan.measurement.parameters
-        return self.build_within_budget(plan.query, known["scale"], known["threshold"], items)
+    def rebuild_measurement(
+        self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None
+    ) -> Measurement:
+        return self.build_within_budget(query, known["scale"], known["threshold"], items)
 
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
         """Return a bound, for every t, on the distance of the t-th released score from the t-th largest score."""
@@ -238,15 +236,9 @@ class UnknownDomainTask(ThresholdTask):
             "are released, best first, until a stop symbol whose score is the threshold"
         )
 
-    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
-        near = plan.accuracy
-        assert near is not None
-        return guarantee_field(plan, self._guarantee_text(plan, near), near)
-
-    def _guarantee_text(self, plan: Plan[Any, UserUnit], near: float) -> str:
-        if near == math.inf:
-            return NO_BOUND
-        columns, threshold = plan.query.unit.columns, plan.measurement.parameters["threshold"]
+    def guarantee_text(self, plan: Plan[Any, UserUnit]) -> str:
+        columns, threshold = plan.query.unit.columns, plan.parameters["threshold"]
+        near: Any = plan.accuracy
         lead = math.floor(to_fraction(threshold) + to_fraction(near))
         amount, noun = columns.difference_text, columns.score_noun
         beyond = f", and {amount(columns.left_out)}," if columns.left_out else ""
@@ -271,11 +263,13 @@ class StableHistogramTask(ThresholdTask):
     """
 
     gaussian: bool = False
-    k: ClassVar[Any] = None
-    counted: ClassVar[bool] = True
+    k = None
+    counted = True
     name: ClassVar[str] = "stable_histogram"
 
-    def build_measurement(self, query: Query[Any, UserUnit], scale: float, threshold: float) -> Measurement:
+    def build_measurement(
+        self, query: Query[Any, UserUnit], scale: float, threshold: float, items: Any = None
+    ) -> Measurement:
         """Return the chain from a table to the items and their counts."""
         return self._build_chain(query, scale=scale, threshold=int(threshold))
 
@@ -295,33 +289,28 @@ class StableHistogramTask(ThresholdTask):
 
         Under ``Approximate(MaxDivergence())`` with ``d_in`` > 1 the noise is Laplace.
         """
-        pure = is_pure(without_delta(query.budget.measure))
+        pure, budget = is_pure(without_delta(query.budget.measure)), query.budget
         if pure and query.unit.d_in > 1:
             return super().calibrate_measurement(query, known)
         kinds = (self,) if self.gaussian else (self, replace(self, gaussian=True))
         found = []
         for kind in kinds:
             with suppress(ParameterError):
-                found.append(
-                    kind._build_for_query(query)
-                    if pure
-                    else super(StableHistogramTask, kind).calibrate_measurement(query, known)
-                )
+                if pure:
+                    losses = parse_exact(budget.main_distance, "epsilon"), parse_exact(budget.delta, "delta")
+                    found.append(kind.build_within_budget(query, *losses))
+                else:
+                    found.append(super(StableHistogramTask, kind).calibrate_measurement(query, known))
         if not found:
             raise SearchError("epsilon or delta must be larger: no noise and no threshold meet the budget")
         return min(found, key=lambda one: self.accuracy_bound(Plan(query, one)))
 
-    def _build_for_query(self, query: Query[Any, UserUnit]) -> Measurement:
-        budget = query.budget
-        return self.build_within_budget(
-            query, parse_exact(budget.main_distance, "epsilon"), parse_exact(budget.delta, "delta")
-        )
-
-    def rebuild_measurement(self, query: Query[Any, UserUnit], known: Mapping[str, Any], scale: Any) -> Measurement:
-        """Return the chain with the parameters of a record."""
+    def rebuild_measurement(
+        self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None
+    ) -> Measurement:
         if "epsilon" in known:
             return self.build_within_budget(query, *(recover_fraction(known[name]) for name in ("epsilon", "delta")))
-        return self.build_measurement(query, float(scale or 0), known["threshold"])
+        return super().rebuild_measurement(query, known)
 
     def least_threshold(self, query: Query[Any, UserUnit], scale: float) -> float:
         """Return the smallest integer threshold that meets the budget at this scale."""
@@ -350,17 +339,14 @@ class StableHistogramTask(ThresholdTask):
         kind = "Gaussian" if plan.measurement.parameters["gaussian"] else "Laplace"
         return f"{self.name}: discrete {kind} noise on each {columns.score_noun}{columns.contribution_clause}"
 
-    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def guarantee_text(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the accuracy guarantee: the score at which an item is released."""
-        columns, least = plan.query.unit.columns, plan.accuracy
-        assert least is not None
+        columns, least = plan.query.unit.columns, plan.query.unit.columns.difference_text(plan.accuracy or 0)
         unless = "" if self.k is None else f", unless {self.k} others precede it,"
-        gets_in = (
-            f"an item is released{unless} if its {columns.score_noun} is at least "
-            f"{columns.difference_text(least)}{columns.truncation_clause}"
+        return (
+            f"with probability at least {confidence_text(plan.query.alpha)}, an item is released{unless} if its "
+            f"{columns.score_noun} is at least {least}{columns.truncation_clause}"
         )
-        words = f"with probability at least {confidence_text(plan.query.alpha)}, {gets_in}"
-        return guarantee_field(plan, words, least)
 
 
 @dataclass(frozen=True)
@@ -382,15 +368,11 @@ class ReleaseLargest:
 class HistogramTopKTask(StableHistogramTask):
     """Task: release the ``k`` items with the largest noisy counts among those that reach the threshold."""
 
-    k: int  # type: ignore[misc]
-    counted: ClassVar[bool] = False
+    k: int  # type: ignore[assignment]
+    counted = False
 
     def _build_chain(self, query: Query[Any, UserUnit], **options: Any) -> Measurement:
         return super()._build_chain(query, **options) >> ReleaseLargest(self.k)
-
-    def error_bound(self, plan: Plan[Any, UserUnit]) -> float:
-        """Return the score at which an item is released with probability at least 1 - alpha, unless k precede it."""
-        return self.accuracy_bound(plan)
 
     def question_text(self, columns: Columns) -> str:
         return UnknownDomainTask(self.k).question_text(columns)
@@ -418,8 +400,8 @@ class PartitionSelectionTask(VariableSizeTask):
     """
 
     rounds: int | None = None
-    k: ClassVar[None] = None
-    release: ClassVar[str] = "set"
+    k = None
+    release = "set"
     fewer: ClassVar[tuple[int, ...]] = (20, 1)  # max_items for which the number of users is reported
 
     @property
@@ -429,27 +411,21 @@ class PartitionSelectionTask(VariableSizeTask):
     def build_measurement(self, query: Query[Any, UserUnit], main: float, delta: float) -> Measurement:
         """Return the chain from a table to the items; ``main`` is epsilon, or the noise scale under zCDP."""
         unit, measure = query.unit, query.budget.measure
-        columns = unit.columns
         if self.rounds is None:
-            found = unit.score_transformation(None) >> then_partition_selection(measure, epsilon=main, delta=delta)
-        else:
-            domain, metric = FrameDomain(columns.user, columns.item), UserDistance(unit.neighbors)
-            how = {"epsilon" if is_pure(without_delta(measure)) else "scale": main, "delta": delta}
-            found = make_weighted_partition_selection(
-                domain,
-                metric,
-                measure,
-                max_items=columns.max_items or 1,
-                rounds=self.rounds,
-                minimum_users=columns.minimum_users or 1,
-                **how,
-            )
-            if columns.keep != "order":
-                found = (
-                    make_bound_contributions(domain, metric, most=found.parameters["max_items"], by=columns.keep)
-                    >> found
-                )
-        return found
+            return unit.score_transformation(None) >> then_partition_selection(measure, epsilon=main, delta=delta)
+        columns = unit.columns
+        space, most = (FrameDomain(columns.user, columns.item), UserDistance(unit.neighbors)), columns.max_items or 1
+        how: dict[str, Any] = {"epsilon" if is_pure(without_delta(measure)) else "scale": main, "delta": delta}
+        how |= {"rounds": self.rounds, "minimum_users": columns.minimum_users or 1}
+        found = make_weighted_partition_selection(*space, measure, max_items=most, **how)
+        if columns.keep == "order":
+            return found
+        return make_bound_contributions(*space, most=most, by=columns.keep) >> found
+
+    def rebuild_measurement(
+        self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None
+    ) -> Measurement:
+        return self.build_measurement(query, known.get("epsilon", known["scale"]), known["delta"])
 
     def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
         """Return the chain that needs fewest users to release an item with probability 1/2, if all have ``max_items``.
@@ -524,14 +500,15 @@ class PartitionSelectionTask(VariableSizeTask):
                 )
         return "; ".join(said)
 
-    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+    def guarantee_text(self, plan: Plan[Any, UserUnit]) -> str:
         """Return the accuracy guarantee: the number of users that an item needs."""
-        users = plan.accuracy
-        assert users is not None
-        number = "1 user" if users == 1 else f"{users:.0f} users"
-        enough = f"{number} or more have it among their counted items"
-        words = f"with probability at least 50 %, an item is released if {enough}" if users < math.inf else NO_BOUND
-        return {"accuracy": AccuracyGuarantee(words, finite_bound(users), float(_HALF))}
+        number = "1 user" if plan.accuracy == 1 else f"{plan.accuracy:.0f} users"
+        return (
+            f"with probability at least 50 %, an item is released if {number} or more have it among their counted items"
+        )
+
+    def accuracy_guarantees(self, plan: Plan[Any, UserUnit]) -> Mapping[str, AccuracyGuarantee]:
+        return {"accuracy": replace(super().accuracy_guarantees(plan)["accuracy"], alpha=float(_HALF))}
 
 
 # proof-region: likely_users

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
-from ...combinators.followed_by import make_followed_by
 from ...combinators.partition_by import ReleaseByGroup
 from ...core.candidates import BestCounts, IndexCandidates
 from ...core.measurement import Measurement
@@ -24,7 +23,7 @@ from ..ledger.journal import RELEASED, utc_timestamp
 from ..ledger.planned import require_readable_data
 from ..ledger.report import format_distance
 from ..ledger.stated import release_metadata
-from .plan import AccuracyGuarantee, Plan, plan_guarantees
+from .plan import AccuracyGuarantee, Plan, parameters_of, plan_guarantees
 from .quantile import NumericColumns
 from .release_record import (
     SHARE,
@@ -37,7 +36,6 @@ from .release_record import (
     engine_fields,
     list_digest,
     measure_name,
-    parameters_of,
     plain_value,
     proof_summary,
     quantiles_of,
@@ -60,10 +58,14 @@ def rebuild_plan(record: ReleaseRecord) -> tuple[Plan[Any, UserUnit], dict[str, 
             return None
         wanted = canonical_json(dict(record.mechanism))
         for plan in record.asked.record_plans(record):
-            whole = _with_other_count(plan, record.mechanism.get("then"))
-            known = {name: plain_value(value) for name, value in parameters_of(whole).items() if name != "scale"}
+            others, told = _other_users_count(plan, record.mechanism.get("then")), record.other_accuracy
+            whole = plan if others is None else others.append_count(plan)
+            known = {name: plain_value(value) for name, value in whole.parameters.items() if name != "scale"}
             if canonical_json(known) == wanted:
-                return replace(plan, measurement=whole), plan_guarantees(plan) | _other_guarantees(plan, record)
+                found = plan_guarantees(plan)
+                if others is not None and told is not None:
+                    found |= others.accuracy_guarantees(recover_fraction(told.alpha))
+                return whole, found
     except (TopKError, KeyError, TypeError, ValueError, ArithmeticError):
         pass
     return None
@@ -75,26 +77,12 @@ def _has_wrong_item_count(record: ReleaseRecord) -> bool:
     return record.asked.exact_number and len(record.items) != (record.k or 0) * lists
 
 
-def _with_other_count(plan: Plan[Any, UserUnit], loss: Any) -> Measurement:
-    """Return the measurement of the plan, followed by the count of other users if that was released."""
+def _other_users_count(plan: Plan[Any, UserUnit], loss: Any) -> OtherUsersCount | None:
+    """Return the count of other users with this loss; None if it was not released."""
     if loss is None:
-        return plan.measurement
-    d_out = tuple(loss) if isinstance(loss, list) else loss
-    return make_followed_by(plan.measurement, follow=_refuse_release, d_in=plan.query.unit.d_in, d_out=d_out)
-
-
-def _other_guarantees(plan: Plan[Any, UserUnit], record: ReleaseRecord) -> dict[str, AccuracyGuarantee]:
-    """Return the accuracy guarantee of the count of other users, if the record has one, by its name."""
-    loss, told = record.mechanism.get("then"), record.other_accuracy
-    if loss is None or told is None:
-        return {}
+        return None
     spent = to_fraction(loss[0] if isinstance(loss, list) else loss)
-    count = OtherUsersCount(Budget(without_delta(plan.query.budget.measure), spent / SHARE), plan.query.unit)
-    return count.accuracy_guarantees(recover_fraction(told.alpha))
-
-
-def _refuse_release(released: Any) -> NoReturn:
-    raise ParameterError("a measurement that was rebuilt for its map cannot release")
+    return OtherUsersCount(Budget(without_delta(plan.query.budget.measure), spent / SHARE), plan.query.unit)
 
 
 # Comparison of a record with what this library computes, and with the ledger that paid.
@@ -215,9 +203,12 @@ def _is_release_consistent(record: ReleaseRecord, plan: Plan[Any, UserUnit]) -> 
     released, known, task = record.released, record.mechanism, plan.query.task
     led = bool(getattr(getattr(task, "mechanism", None), "led", False))
     beside = (released.counts is not None, released.gaps is not None, released.other is not None)
-    counted = bool(getattr(task, "counted", False))
     whole = all(type(one) is int for one in [*(released.counts or ()), *([released.other] if beside[2] else ())])
-    if beside != (counted, led, "then" in known) or not whole or (released.groups is None) == ("partition" in known):
+    if (
+        beside != (task.counted, led, "then" in known)
+        or not whole
+        or (released.groups is None) == ("partition" in known)
+    ):
         return False
     columns = plan.query.unit.columns
     if released.groups is None:
@@ -363,8 +354,8 @@ def question_fields(
 ) -> dict[str, Any]:
     """Return the fields that identify a question: of ``plan``, rows, digests of lists, and metadata as in records."""
     task, lists = plan.query.task, (where, candidates, groups)
-    claim, known = PrivacyClaim.from_plan(plan), parameters_of(plan.measurement)
-    return _identifying_fields(task, getattr(task, "counted", False), claim, known, lists, words)
+    claim, known = PrivacyClaim.from_plan(plan), plan.parameters
+    return _identifying_fields(task, task.counted, claim, known, lists, words)
 
 
 def _identifying_fields(
