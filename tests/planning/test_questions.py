@@ -281,7 +281,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "--step must be > 0, between 2^-500 and 2^22",
     ),
     "of a release": (lambda: ASKED["top-k"].plan().release(ROWS, files="a", pad=1), "--pad and --files cannot be"),
-    "of a file": (lambda: ASKED["top-k"].plan().release(ROWS, separator=";"), "--separator is for tables in files"),
+    "of a file": (
+        lambda: ASKED["top-k"].plan().release(ROWS, files="a", separator=";"),
+        "--separator is for tables in files",
+    ),
     "again": (lambda: ASKED["top-k"].plan().release(ROWS, again=True), "--again requires --ledger LEDGER"),
     "rows": (
         lambda: tk.planning.Coverage(unit=tk.planning.TableUnit(rows_per_person=3)),

@@ -157,7 +157,7 @@ def release_table(
     require_release_options(options, question)
     reading, payment, columns = options.reading, options.payment, plan.query.unit.columns
     by_name = isinstance(table, str | Path)
-    for name in [] if by_name else given_options(reading).keys() - {"where", "pad"}:
+    for name in [] if by_name else [one for one in given_options(reading) if one not in ("where", "pad")]:
         raise option_error(f"--{name.replace('_', '-')} is for tables in files, and this one is a frame: omit it")
     words = {
         "label": payment.label,
