@@ -207,7 +207,7 @@ def _claiming_statements() -> dict[Statement, frozenset[str]]:
     documents, found = frozenset(library.document_names()), {}
     for home in all_modules():
         for one in home.statements:
-            constants = [part for part in ast.walk(one.node) if isinstance(part, ast.Constant)]
+            constants = [part for part in one.nodes if isinstance(part, ast.Constant)]
             named = documents.intersection(part.value for part in constants if isinstance(part.value, str))
             if not _CLAIMING.isdisjoint(origin for _, origin in external_origins(one)) and not any(
                 Origin(home.name, name) in _CLAIMING for name in one.names

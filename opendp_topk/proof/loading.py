@@ -104,7 +104,7 @@ def _names_changed_by_binding(one: Statement) -> frozenset[Name] | None:
 @functools.lru_cache(maxsize=1 << 15)
 def _stored_and_passed_names(one: Statement) -> tuple[frozenset[str], tuple[tuple[str, str], ...]]:
     """Return the names of others into which a statement stores, and pairs of a called function and a passed name."""
-    stored = frozenset(_store_target_names(one.node))
+    stored = frozenset(_store_target_names(one))
     if stored:
         stored &= {chain[0] for chain in one.read_chains}
     return stored, tuple(_find_call_arguments(one.node))
@@ -135,9 +135,9 @@ def _is_plain_target(part: ast.AST) -> bool:
     return isinstance(part, _TARGETS) and (not name.startswith("__") or name == "__all__")
 
 
-def _store_target_names(node: ast.stmt) -> Iterator[str]:
+def _store_target_names(one: Statement) -> Iterator[str]:
     """Yield the base names of all targets into which a statement stores, including its local names."""
-    for part in ast.walk(node):
+    for part in one.nodes:
         if isinstance(part, ast.Global):
             yield from part.names
         if isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load):

@@ -96,9 +96,14 @@ class Statement:
         return tuple(find_name_reads(self.node))
 
     @functools.cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of its syntax tree."""
+        return tuple(ast.walk(self.node))
+
+    @functools.cached_property
     def mentioned_names(self) -> frozenset[str]:
         """All names in it, including its own."""
-        return frozenset(one.id for one in ast.walk(self.node) if isinstance(one, ast.Name))
+        return frozenset(one.id for one in self.nodes if isinstance(one, ast.Name))
 
     @functools.cached_property
     def read_chains(self) -> frozenset[Chain]:

@@ -36,11 +36,8 @@ def test_a_claim_names_its_proof_its_foundations_and_its_tests() -> None:
 
 
 def test_a_claim_whose_document_is_missing_names_its_tests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name, text in (
-        ("repo", "tk.make_laplace"),
-        ("a", "then_report_noisy_top_k(2)"),
-        ("b", "make_report_noisy_top_k"),
-    ):
+    files = {"repo": "tk.make_laplace", "a": "then_report_noisy_top_k(2)", "b": "make_report_noisy_top_k"}
+    for name, text in files.items():
         (tmp_path / "tests" / name).mkdir(parents=True)
         (tmp_path / "tests" / name / "test_it.py").write_text(text)
     monkeypatch.setattr(registry, "_TESTS", tmp_path / "tests")

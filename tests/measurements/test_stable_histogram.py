@@ -3,7 +3,6 @@
 Tries proofs/measurements/any_of.tex.
 """
 
-import functools
 import itertools
 import math
 from fractions import Fraction
@@ -45,13 +44,10 @@ def cells(count: int, scale: Fraction, level: int, noise: str = "laplace") -> di
     if count == 0:
         return {0: mpmath.mpf(1)}
     found: dict[int, Any] = {}
-    for z, mass in _masses(noise, scale).items():
+    for z, mass in discrete.masses(noise, scale).items():
         cell = min(count + z, level + 4) if count + z >= level else 0
         found[cell] = found.get(cell, 0) + mass
     return found
-
-
-_masses = functools.cache(discrete.masses)
 
 
 def law(h: Counts, scale: Fraction, level: int, noise: str = "laplace") -> dict[Any, Any]:

@@ -34,6 +34,7 @@ def radius(name: str, scale: Fraction, digits: int = 35) -> int:
     return reach
 
 
+@functools.cache
 def masses(name: str, scale: Fraction) -> dict[int, Any]:
     """The mass of every integer but for a tail of less than 10^-35."""
     with mpmath.workdps(45):

@@ -4,6 +4,7 @@ For the tree, what is told of step t is written out here for each t; y_1, ..., y
 y_34, y_1234 the sums of two and of four with noise of their own.
 """
 
+import functools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ Stream = Callable[[tuple[int, ...]], int]
 _LEFT = 1e-12  # masses below it are dropped
 
 
+@functools.cache
 def difference(name: str, scale: Fraction) -> Masses:
     """The law of the difference of two independent noises, without its far tails."""
     one = {z: float(p) for z, p in discrete.masses(name, scale).items() if p > _LEFT}
@@ -92,6 +94,7 @@ def known(differences: Sequence[int]) -> Stream:
     return lambda leaders: differences[len(leaders)]
 
 
+@functools.cache
 def last_sum(steps: int, name: str, scale: Fraction) -> dict[Fraction, float]:
     """The law of the noise of the running sum after 1, 2, 3, 4 or 7 steps."""
     one = {z: float(p) for z, p in discrete.masses(name, scale).items() if p > _LEFT}
