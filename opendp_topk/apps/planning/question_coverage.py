@@ -112,6 +112,10 @@ class Coverage(ListedQuestion):
         return CoverageTask(self.required_k, self.required_candidates)
 
     @classmethod
+    def is_valid_record(cls, record: ReleaseRecord) -> bool:
+        return super().is_valid_record(record) and record.has_listed_candidates
+
+    @classmethod
     def record_plans(cls, record: ReleaseRecord) -> Iterator[Plan[Any, UserUnit]]:
         query = cls.record_query(record, CoverageTask(record.k or 0, record.mechanism["candidates"]))
         yield Plan(query, query.task.build_measurement(query.unit, query.budget.measure, float(record.scale or 0)))
