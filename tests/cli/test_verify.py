@@ -11,6 +11,7 @@ import json
 import os
 import random
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,20 +58,41 @@ SUMMED: dict[str, Any] = RECORD | {
 }
 GAPS: dict[str, Any] = RECORD | {"gaps": [1.5]}
 PAIR: dict[str, Any] = RECORD | {"symbol": "(rho, delta)", "d_out": [0.5, 1e-6], "k": 3}
+NUMBERS: dict[str, Any] = RECORD | {
+    "items": [3, "4.5"],
+    "k": None,
+    "release": "set",
+    "mechanism": {"mechanism": "quantiles", "user": "u", "value": "v", "lower": 0, "upper": 9, "granularity": 0.5}
+    | {"quantiles": ["1/4", "1/2"], "places": 2, "max_rows": 1, "candidates": 19},
+}
+COVERED: dict[str, Any] = RECORD | {"mechanism": RECORD["mechanism"] | {"mechanism": "top_k_coverage"}}
+UNLISTED: dict[str, Any] = RECORD | {
+    "symbol": "(epsilon, delta)",
+    "measure": "Approximate(MaxDivergence)",
+    "d_out": [0.5, 1e-6],
+    "target": [0.5, "1/1000000"],
+    "mechanism": {"mechanism": "unknown_domain_top_k", "user": "u", "item": "i", "candidates": None, "k": 1}
+    | {"limit": 30, "max_items": 2, "by": "random", "minimum_users": 3},
+}
 RECORDS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "full": (FULL, tuple(FULL)),
     "summed": (SUMMED, ("counts", "mechanism", "scale")),
     "gaps": (GAPS, ("gaps", "items")),
     "pair": (PAIR, ("d_out", "symbol", "k")),
+    "numbers": (NUMBERS, ("items", "mechanism")),
+    "covered": (COVERED, ("mechanism",)),
+    "unlisted": (UNLISTED, ("target", "mechanism")),
 }
 """Records, and the fields that are altered in each."""
 VALUES: tuple[Any, ...] = (None, True, -1, 10**400, 1e308, float("nan"), HOSTILE, [], [[None]], {"a": {}})
 
 
 def shown(command: Command, folder: Path, record: Any) -> list[Result]:
-    """The record on the terminal and as a page; a page is HTML, in which tabs and line breaks are blanks."""
+    """The record on the terminal, as a page, in which tabs and line breaks are blanks, and as options."""
     file = saved(folder, record)
-    return [command("show", file), command("show", file, "--html", "--to", "-")]
+    options = command("show", file, "--config")
+    assert options.code or "\\ud800" in options.out or tomllib.loads(options.out)
+    return [command("show", file), command("show", file, "--html", "--to", "-"), options]
 
 
 def verdict(command: Command, folder: Path, record: Any) -> Result:
@@ -90,7 +112,7 @@ def is_told(result: Result) -> bool:
 @pytest.mark.parametrize("name", RECORDS)
 def test_an_altered_record_is_shown_or_refused_in_words(name: str, command: Command, tmp_path: Path) -> None:
     (record, fields), wrong, fine = RECORDS[name], [], 0
-    assert [one.code for one in shown(command, tmp_path, record)] == [0, 0]
+    assert [one.code for one in shown(command, tmp_path, record)] == [0, 0, 0]
     for path in (path for path in places(record) if not path or path[0] in fields):
         changes = [edited(record, path, value) for value in VALUES]
         changes += [edited(record, path, None, removed=True)] if path else []

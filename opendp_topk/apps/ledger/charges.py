@@ -110,7 +110,8 @@ def charge_for_journal(journal: Journal, *told: Any) -> Charge:
 
 def delta_of_most_releases(journal: Journal, measurement: Any, d_in: Any, delta: Any, *more: Any) -> Any:
     """Return ``delta``, or None if at least as many releases of ``measurement`` still fit without a delta."""
-    left = [limit - spent for limit, spent in zip(journal.account.limit, journal.total_spent(), strict=True)]
+    limits: tuple[Any, ...] = journal.account.limit
+    left = [limit - spent for limit, spent in zip(limits, journal.total_spent(), strict=True)]
 
     def count_fitting(at: Any) -> float:
         cost = charge_for_journal(journal, measurement, d_in, at, "", *more).cost

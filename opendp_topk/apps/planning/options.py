@@ -64,8 +64,8 @@ class OptionGroup:
         for one in fields(self):
             if nested := _nested_group(one):
                 value = checks.require_instance(one.name, getattr(self, one.name), nested, f"a {nested.__name__}")
-                given = given_options(value)
-                for extra in given.keys() - options_of(nested).keys():
+                given, known = given_options(value), options_of(nested)
+                for extra in (one for one in given if one not in known):
                     raise option_error(f"{option_name(extra)} cannot be used with this question: omit it")
                 object.__setattr__(self, one.name, nested(**given))
         require_compatible(self._given(), options_of(type(self)))

@@ -89,6 +89,10 @@ class Coverage(ListedQuestion):
         return CoverageTask(self.required_k, self.required_candidates)
 
     @classmethod
+    def is_valid_record(cls, record: ReleaseRecord) -> bool:
+        return super().is_valid_record(record) and record.has_listed_candidates
+
+    @classmethod
     def record_tasks(cls, record: ReleaseRecord) -> Iterator[CoverageTask]:
         yield CoverageTask(record.k or 0, record.mechanism["candidates"])
 

@@ -89,8 +89,7 @@ class Quantile(Question):
 
     @classmethod
     def is_valid_record(cls, record: ReleaseRecord) -> bool:
-        length = len(record.items)
-        return length in (0, len(quantiles_of(record.mechanism))) and (record.k is None or length <= record.k)
+        return len(record.items) == len(quantiles_of(record.mechanism)) and record.k in (None, len(record.items))
 
     @classmethod
     def record_tasks(cls, record: ReleaseRecord) -> Iterator[QuantileTask]:

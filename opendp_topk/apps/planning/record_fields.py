@@ -122,6 +122,10 @@ class ItemMechanism(MechanismFields):
         upper: Upper bound of a user's total.
         granularity: Step of totals.
         test_scale: Scale of the noise of the test, for gaps.
+        max_items: Most items of a user that count.
+        by: Rule that chooses these items.
+        minimum_users: Users below which an item is never released.
+        limit: Items of the table that take part.
     """
 
     item: Text
@@ -130,6 +134,10 @@ class ItemMechanism(MechanismFields):
     upper: Number = 0
     granularity: Amount = 0
     test_scale: Amount = 0
+    max_items: Positive | None = None
+    by: Literal["random", "order", "rows", "value"] = "order"
+    minimum_users: Positive | None = None
+    limit: Positive | None = None
 
 
 @dataclass(kw_only=True)

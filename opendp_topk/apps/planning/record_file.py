@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sys
+from contextlib import suppress
 from typing import Any
 
-from ...errors import TableError
+from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
 from ...numerics.arithmetic import to_fraction
 from .release_record import FORMAT, ReleaseRecord
-from .units import split_item_parts
+from .units import parse_signed, split_item_parts
 
 _MOST = 2**28  # most bytes of a record, ten times the size of one with 10^6 items
 
@@ -83,9 +84,22 @@ def _is_consistent(record: ReleaseRecord) -> bool:
         and (released.groups is None or "partition" in known)
         and asked.is_valid_record(record)
         and asked.numbers is ("item" not in known)
-        and (asked.numbers or _has_column_entries(released.items, known["item"]))
+        and (
+            all(map(_is_number, released.items))
+            if asked.numbers
+            else _has_column_entries(released.items, known["item"])
+        )
         and (known.get("value") is None or _has_shown_sums(record))
     )
+
+
+def _is_number(item: Any) -> bool:
+    """Whether a released number is in the notation of records: an integer, or a text such as "-0.25" or "37/3"."""
+    with suppress(ParameterError):
+        return isinstance(item, int) or (
+            isinstance(item, str) and abs(parse_signed(item, "item")) <= sys.float_info.max
+        )
+    return False
 
 
 def _has_column_entries(items: list[Any], column: str) -> bool:
