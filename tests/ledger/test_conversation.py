@@ -243,7 +243,7 @@ def test_a_year_of_lists_is_paid_before_it_begins(tmp_path: Path) -> None:
         assert year.proof.startswith("proofs/measurements/continual_top_k.tex")
         assert Fraction(ledger.remaining()) <= left < Fraction(math.nextafter(ledger.remaining(), 1))
         assert not ledger.fits(weekly())
-        raises_exactly(BudgetError, lambda: ledger.release(weekly(), [0, 0, 0]), "with scale=11.58 or more")
+        raises_exactly(BudgetError, lambda: ledger.release(weekly(), [0, 0, 0]), "with a scale of 11.58 or more")
         assert price(52, Fraction("11.57")) > left >= price(52, Fraction("11.58"))
         assert (ledger.count(), len(lists(None).items), ledger.verify()) == (2, 2, [])
 

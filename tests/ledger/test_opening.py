@@ -29,7 +29,7 @@ def test_creating_is_not_opening(connect: str) -> None:
     raises_exactly(TypeError, lambda: tk.ledger.Ledger(connect, budget=1), "budget")  # type: ignore[call-arg]
     with tk.ledger.Ledger.create(connect, **GOOD) as made:
         made.release(costing(0.75), [1])
-    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.create(connect, **GOOD), "open a ledger with Ledger(address)")
+    raises_exactly(LedgerError, lambda: tk.ledger.Ledger.create(connect, **GOOD), "open the ledger that has it")
     with tk.ledger.Ledger(connect) as again:
         assert again.spent() == 0.75
 
