@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.apps.planning.sources import Engine
+from opendp_topk.apps.planning.sources import TableReader
 
 from ..concepts.clocks import SECOND, Clock, unwaited
 from .conftest import Command, Library, record_of
@@ -24,13 +24,13 @@ def clock() -> Iterator[Clock]:
 
 
 def opening_takes(seconds: int, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = Engine.open_engine_table
+    opened = TableReader.open_source
 
-    def slow(self: Engine, *arguments: Any) -> Any:
+    def slow(self: TableReader, *arguments: Any) -> Any:
         clock.now += seconds * SECOND
         return opened(self, *arguments)
 
-    monkeypatch.setattr(Engine, "open_engine_table", slow)
+    monkeypatch.setattr(TableReader, "open_source", slow)
 
 
 @pytest.mark.further

@@ -242,8 +242,8 @@ def kept_numbers(engine: str, path: Path, conditions: Sequence[str]) -> list[lis
         return _kept_in_spark(path, conditions)
     found = []
     for condition in conditions:
-        reading = engines.TableReadOptions.from_options(TableOptions(where=condition))
-        with engines.Engine(engine).open_engine_table(str(path), reading, ["n", "i"]) as table:
+        reader = engines.TableReader.from_options(TableOptions(where=condition, engine=engine))
+        with reader.open_source(str(path), ["n", "i"]) as table:
             found.append(sorted(identifier_columns(table.frame, {"user": "n", "item": "i"}).collect()["n"].to_list()))
     return found
 
@@ -268,11 +268,11 @@ def _kept_in_spark(path: Path, conditions: Sequence[str]) -> list[list[int]]:
 
 def sums_and_numbers(engine: str, path: Path, condition: str) -> tuple[dict[int, int], list[int]]:
     """The sums of x by item, and how often each number of a grid occurs, of the rows that are kept."""
-    reading = engines.TableReadOptions.from_options(TableOptions(where=condition))
-    with engines.Engine(engine).open_engine_table(str(path), reading, ["u", "i", "x"]) as table:
+    reader = engines.TableReader.from_options(TableOptions(where=condition, engine=engine))
+    with reader.open_source(str(path), ["u", "i", "x"]) as table:
         sums = totals_by_item(identifier_columns(table.frame, {"user": "u", "item": "i"}, "x"), STEP, FARTHEST, BOUNDS)
         found = {item: total for item, total in dict(sums).items() if total}
-    with engines.Engine(engine).open_engine_table(str(path), reading, ["u", "x"]) as table:
+    with reader.open_source(str(path), ["u", "x"]) as table:
         numbers = identifier_columns(table.frame, {"user": "u"}, "x")
         return found, count_rows_by_number(numbers, STEP, FARTHEST, BOUNDS, 2).tolist()
 

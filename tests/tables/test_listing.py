@@ -89,8 +89,8 @@ def made(case: str, folder: Path) -> Path:
 
 def readers(engine: str, path: object) -> set[int]:
     """The users in the table as this engine reads it."""
-    reading = engines.TableReadOptions.from_options(TableOptions())
-    with engines.Engine(engine).open_engine_table(str(path), reading, ("reader", "book")) as table:
+    reader = engines.TableReader.from_options(TableOptions(engine=engine))
+    with reader.open_source(str(path), ("reader", "book")) as table:
         frame = table.frame
         if engine == "polars":
             return set(frame.collect()["reader"].to_list())

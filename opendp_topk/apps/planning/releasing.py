@@ -27,7 +27,7 @@ from .plan import Plan, Query, plan_guarantees
 from .record_store import Interrupted, RecordStore, records_folder
 from .release_record import OtherUsersCount, ReleasedItems, ReleaseRecord, engine_fields, list_digest, plain_value
 from .several import require_neighbors
-from .sources import ENGINES, Engine, SourceTable, TableReadOptions
+from .sources import ENGINES, TableReader
 from .steps import log_step
 from .units import ROW, UserUnit, split_item_parts
 
@@ -168,8 +168,7 @@ def release_table(
     }
     items, groups, others = question.item_list, question.group_list, question.other_users_count
     listing, grouping = (None if one is None else list_digest(one) for one in (items, groups))
-    engine = Engine(reading.engine, reading.master)
-    read_as = TableReadOptions.from_options(reading, columns.value)
+    reader = TableReader.from_options(reading, columns.value)
     with open_paying_ledger(payment.ledger, plan.query, words) as account:
         if payment.from_record is not None:
             from .record_file import read_fields
@@ -188,7 +187,7 @@ def release_table(
         def compute_answer() -> tuple[ReleaseRecord, str]:
             with contextlib.ExitStack() as opened:
                 with log_step("reading", hidden=hidden):
-                    source = opened.enter_context(_open_source(engine, table, read_as, columns.column_names))
+                    source = opened.enter_context(reader.open_source(table, columns.column_names))
                     rows = columns.table_domain.validate(columns.prepare_rows(source.frame))
                     bound = question.bind(plan, source.frame, rows.collect_schema())
                     promises = plan_guarantees(bound)
@@ -197,7 +196,7 @@ def release_table(
                     source.require_readable(rows, columns.column_names, paid=account is not None)
                 with write_file_list(reading.files, source.files) as digest:
                     provenance: dict[str, Any] = {
-                        "engine": engine.engine_fields() if by_name else engine_fields(table),
+                        "engine": reader.engine_fields() if by_name else engine_fields(table),
                         "where": reading.where,
                         "files": digest,
                         "candidate_list": listing,
@@ -244,16 +243,6 @@ def _target_field(budget: Any) -> Any:
 
     main, delta = exact_number(budget.main.d_out), budget.exact_delta
     return main if delta is None else (main, exact_number(delta))
-
-
-@contextlib.contextmanager
-def _open_source(engine: Engine, table: Any, reading: TableReadOptions, columns: Any) -> Iterator[SourceTable]:
-    if isinstance(table, str | Path):
-        with engine.open_engine_table(str(table), reading, columns) as source:
-            yield source
-        return
-    where = reading.where
-    yield SourceTable(table if where is None else where.filter_rows(table, columns), None)
 
 
 def _released_items(released: Any, plan: Plan[Any, UserUnit], others: OtherUsersCount | None) -> ReleasedItems:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -49,24 +50,6 @@ _LOCAL = re.compile("^file:/+")
 
 
 @dataclass(frozen=True)
-class TableReadOptions:
-    """How to read a table: the CSV dialect, which rows, and whether an option for CSV was given (``as_csv``)."""
-
-    dialect: Dialect
-    where: WhereCondition | None
-    as_csv: bool = False
-
-    @classmethod
-    def from_options(cls, options: Any, number: str | None = None) -> TableReadOptions:
-        """Return the settings of :class:`TableOptions`; ``number`` is a decimal column unless another type is given."""
-        types = {} if number is None else {number: "decimal"}
-        types |= parse_column_types(options.types)
-        dialect = Dialect(options.separator, options.encoding, ColumnTypes(types, options.decimal, options.date_format))
-        as_csv = any(getattr(options, name) != getattr(type(options), name) for name in _CSV)
-        return cls(dialect, None if options.where is None else parse_condition(options.where), as_csv)
-
-
-@dataclass(frozen=True)
 class SourceTable:
     """A frame of an engine and the list of the files that it reads, which is None for standard input."""
 
@@ -100,43 +83,59 @@ class SourceTable:
 
 
 @dataclass(frozen=True)
-class Engine:
-    """The engine that reads and counts the table, by name, with the cluster of Spark."""
+class TableReader:
+    """Reader of tables: the engine with the cluster of Spark, the CSV dialect, and which rows.
 
-    name: str
-    master: str | None = None
+    ``as_csv`` is whether an option for CSV was given.
+    """
 
-    def __post_init__(self) -> None:
-        checks.require_choice(named("--engine"), self.name, ENGINES)
+    engine: str
+    master: str | None
+    dialect: Dialect
+    where: WhereCondition | None
+    as_csv: bool
+
+    @classmethod
+    def from_options(cls, options: Any, number: str | None = None) -> TableReader:
+        """Return the reader of :class:`TableOptions`; ``number`` is a decimal column unless another type is given."""
+        engine = checks.require_choice(named("--engine"), options.engine, ENGINES)
+        types = {} if number is None else {number: "decimal"}
+        types |= parse_column_types(options.types)
+        dialect = Dialect(options.separator, options.encoding, ColumnTypes(types, options.decimal, options.date_format))
+        where = None if options.where is None else parse_condition(options.where)
+        as_csv = any(getattr(options, name) != getattr(type(options), name) for name in _CSV)
+        return cls(engine, options.master, dialect, where, as_csv)
 
     def engine_fields(self) -> dict[str, str]:
         """Return the engine's fields in a record: its name and version."""
-        return {"name": self.name, "version": metadata.version(_PACKAGES[self.name])}
+        return {"name": self.engine, "version": metadata.version(_PACKAGES[self.engine])}
 
     @contextlib.contextmanager
-    def open_engine_table(self, path: str, reading: TableReadOptions, columns: Sequence[str]) -> Iterator[SourceTable]:
-        """Open the table at ``path`` as a context manager, filter its rows and check that it has the ``columns``.
+    def open_source(self, table: Any, columns: Sequence[str]) -> Iterator[SourceTable]:
+        """Open a table, a frame or one in files, as a context manager, and filter its rows.
 
         Raises:
             TableError: The table cannot be read.
             DataError: The table lacks a column.
             ParameterError: The engine does not read such files, or an option for CSV is given for other files.
         """
+        where, frame, files = self.where, table, None
         with contextlib.ExitStack() as stack:
-            if self.name == "polars":
-                found = open_table(path, reading.dialect)
-            elif self.name == "duckdb":
-                found = stack.enter_context(_open_in_duckdb(path))
-            else:
-                found = stack.enter_context(_open_in_spark(path, self.master))
-            if found.dialect is None and reading.as_csv:
-                raise option_error(
-                    "--separator, --encoding, --types, --decimal and --date-format require CSV: omit them"
-                )
-            where = reading.where
-            needed = (*columns, *(where.column_names if where else ()))
-            require_column_names(found.columns, needed, found.dialect, found.files)
-            yield SourceTable(where.filter_rows(found.frame, columns) if where else found.frame, found.files)
+            if isinstance(table, str | Path):
+                if self.engine == "polars":
+                    found = open_table(str(table), self.dialect)
+                elif self.engine == "duckdb":
+                    found = stack.enter_context(_open_in_duckdb(str(table)))
+                else:
+                    found = stack.enter_context(_open_in_spark(str(table), self.master))
+                if found.dialect is None and self.as_csv:
+                    raise option_error(
+                        "--separator, --encoding, --types, --decimal and --date-format require CSV: omit them"
+                    )
+                needed = (*columns, *(where.column_names if where else ()))
+                require_column_names(found.columns, needed, found.dialect, found.files)
+                frame, files = found.frame, found.files
+            yield SourceTable(where.filter_rows(frame, columns) if where else frame, files)
 
 
 @contextlib.contextmanager
