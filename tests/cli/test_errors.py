@@ -146,6 +146,14 @@ def test_a_missing_package_is_named_with_the_extra(hidden: str, arguments: tuple
     assert "Traceback" not in done.stderr
 
 
+def test_options_are_declared_in_docstrings() -> None:
+    for arguments in (("ledger", "verify", "budget.ledger"), ("plan", "top-k", "--help")):
+        command = [sys.executable, "-OO", *COMMAND[1:], *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 1
+        assert done.stderr.startswith("opendp-topk: python -OO removes the docstrings that declare options")
+
+
 def test_a_missing_package_within_this_process(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "opendp_topk.apps.cli.app", raising=False)
     monkeypatch.setitem(sys.modules, "typer", None)

@@ -7,10 +7,12 @@ import csv
 import io
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import mpmath
 import pytest
@@ -52,6 +54,8 @@ def test_the_page_shows_every_entry_and_what_is_left(ledger: tk.ledger.Ledger) -
     assert "each record follows from the one before it" in page.text
     assert "http" not in re.sub(r"http-equiv", "", text), "it needs no other file and no network"
     assert "default-src 'none'; style-src 'unsafe-inline'" in text
+    with mock.patch.dict(sys.modules, {"jinja2": None}):
+        raises_exactly(tk.errors.MissingExtraError, lambda: ledger_page.spending_chart([], []), "HTML pages require")
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from ...spaces.measures import Approximate
-from ..ledger import Entry, Ledger
+from ..ledger import Entry, Ledger, report
 from ..ledger.journal import utc_timestamp
-from ..ledger.report import (
-    attack_accuracies,
-    budget_summary_texts,
-    entry_budget_shares,
-    ledger_facts,
-    release_title,
-    round_up_four_digits,
-)
-from ..ledger.stated import OWN, TITLES
+from ..ledger.stated import OWN, TITLES, metadata_lines
 from .pages import render_page
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 720, 270, 72, 16, 34  # of the chart, in units of the SVG
@@ -73,59 +65,31 @@ def _y_coordinate(share: float) -> float:
 def render_ledger_page(ledger: Ledger) -> str:
     """Return the page of a ledger in its current state as HTML."""
     ledger = ledger.at_one_moment()
-    entries, shares = ledger.history(), entry_budget_shares(ledger)
+    entries, shares = ledger.history(), report.entry_budget_shares(ledger)
     states = {state: sum(one.state == state for one in entries) for state in ("released", "reserved", "failed")}
     counts = ", ".join(f"{number} {state}" for state, number in states.items() if number)
-    budget, spent, left, at = budget_summary_texts(ledger)
-    now_right, in_the_end = attack_accuracies(ledger)
-    person = ledger.person or "person"
+    counted = ledger.counted
     page: str = render_page(
         "ledger.html",
         ledger=ledger,
+        report=report,
         count=len(entries),
         states=counts and f": {counts}",
-        problems=ledger.verify(),
-        tiles=[
-            (f"the budget of all releases together{at and f', {at}'}", budget),
-            ("spent so far", spent),
-            ("left", left),
-        ],
-        unit=ledger_facts(ledger),
-        person=person,
-        who=f"one particular {person}" if ledger.d_in == 1 else "a particular group",
-        now_right=now_right,
-        in_the_end=in_the_end,
+        budget=report.budget_summary_texts(ledger),
+        attacks=report.attack_accuracies(ledger),
+        metadata=metadata_lines(ledger.stated),
         chart=spending_chart(entries, [shares[one.number][1] for one in entries]),
         listed=_LISTED,
         own=", ".join(TITLES[name] for name in OWN),
         rows=[_entry_row(one, *shares[one.number]) for one in entries[-_LISTED:]],
-        amounts=_amount_rows(ledger),
+        amounts=f"{counted.measure.symbol}, delta" if isinstance(counted, Approximate) else counted.symbol,
         now=utc_timestamp(),
         minute=lambda time: time[:16].replace("T", " ") + " UTC",
+        short=lambda value: ", ".join(f"{one:.6g}" for one in (value if isinstance(value, tuple) else (value,))),
     )
     return page
 
 
 def _entry_row(one: Entry, share: float, spent: float) -> tuple[Any, ...]:
     metadata = ", ".join(filter(None, (getattr(one, name) for name in OWN)))
-    bound = "" if one.at_most is None else f"\nat most: {one.at_most}{', shared' if one.shared else ''}"
-    cost = f"cost: {_format_short(one.cost)}\nspent up to it: {_format_short(one.spent)}"
-    details = f"{one.measurement}\nproof: {one.proof}\nclaim: {one.claim}\nd_in: {one.d_in}{bound}\n{cost}"
-    percents = (round_up_four_digits(100 * part) for part in (share, spent))
-    return one, one.label or release_title(one), metadata, *percents, details
-
-
-def _amount_rows(ledger: Ledger) -> list[tuple[str, str]]:
-    counted = ledger.counted
-    listed = f"{counted.measure.symbol}, delta" if isinstance(counted, Approximate) else counted.symbol
-    return [
-        ("promised", f"{ledger.promise} under {ledger.measure!r}, at distance {ledger.d_in} under {ledger.metric}"),
-        (f"may be charged ({listed})", _format_short(ledger.limit)),
-        (f"spent ({listed})", _format_short(ledger.spent())),
-        (f"left ({listed})", _format_short(ledger.remaining())),
-        ("head of the records", ledger.head()),
-    ]
-
-
-def _format_short(value: Any) -> str:
-    return ", ".join(f"{one:.6g}" for one in (value if isinstance(value, tuple) else (value,)))
+    return one, metadata, *(report.round_up_four_digits(100 * part) for part in (share, spent))

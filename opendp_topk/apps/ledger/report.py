@@ -18,7 +18,6 @@ from .amounts import Amount, BudgetAccount, Filter, deserialize_amount, format_a
 from .journal import Entry
 from .ledger import Ledger
 from .records import Record
-from .stated import NOT_STATED, metadata_lines
 
 # Summary of a ledger for a privacy officer: the protected unit, the spent and remaining budget, and attack accuracy.
 #
@@ -51,17 +50,6 @@ def ledger_protection_text(ledger: Ledger) -> str:
         if ledger.metric == f"UserDistance(neighbors='{neighbors}')":
             return protected_unit_text(neighbors, ledger.d_in, ledger.person)
     return f"data sets at distance {ledger.d_in} under {ledger.metric}"
-
-
-def ledger_facts(ledger: Ledger) -> list[tuple[str, str]]:
-    """Return the protected unit, the data set and the metadata of a ledger, as titles and texts."""
-    person = NOT_STATED if ledger.user is None else f"a {ledger.person}, identified by the column {ledger.user}"
-    return [
-        ("protects", ledger_protection_text(ledger)),
-        ("a person is", person),
-        ("table", ledger.dataset),
-        *metadata_lines(ledger.stated),
-    ]
 
 
 def budget_summary_texts(ledger: Ledger) -> tuple[str, str, str, str]:
