@@ -114,8 +114,8 @@ def make_weighted_partition_selection(
         2^30 users or more.
 
     Runtime:
-        Each round reads and sorts the (user, item) pairs: about a second for 10^6 pairs. Spark computes the sums in its
-        own plan, and only sums by key are collected.
+        About half a second for 10^6 (user, item) pairs. They are read and sorted once, or in each round if the table is
+        too large to be read at once. Spark computes the sums in its own plan, and only sums by key are collected.
 
     Proof: proofs/measurements/weighted_partition_selection.tex
 
@@ -204,8 +204,9 @@ def make_weighted_partition_selection(
             noisy = _add_gaussian_noise(sums.sizes, noise)
             reached = (baskets.users >= least) & (noisy >= int(level * UNIT)) & (done > rounds - releasing)  # [reached]
             found += sums.keys_at(np.flatnonzero(reached))
-            shares = np.where(noisy < int(UNLIKELY * noise.scale * UNIT), _SMALL, FULL)
-            baskets.set_item_shares(np.where(reached, 0, shares))  # [shares]
+            if done < rounds:
+                shares = np.where(noisy < int(UNLIKELY * noise.scale * UNIT), _SMALL, FULL)
+                baskets.set_item_shares(np.where(reached, 0, shares))  # [shares]
         return tuple(sorted(found))  # [sorted]
 
     def privacy_map(d_in: int) -> Any:

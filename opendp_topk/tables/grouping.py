@@ -306,6 +306,7 @@ class Baskets:
     def __init__(self, rows: Rows, most: int, unit: int) -> None:
         self._rows, self._most, self._unit = rows, most, unit
         self._shares: nw.DataFrame[Any] | None = None
+        self._only_part: nw.DataFrame[Any] | None = None
 
     def sum_item_weights(self) -> ColumnCounts:
         """Return the sum of all weights by item. This sets ``users`` to the number of users of each item, in order."""
@@ -334,14 +335,26 @@ class Baskets:
             shares = None if self._shares is None else self._shares.to_arrow()
             found = sum_weights(rows.to_native(), self._most, self._unit, shares).toArrow()  # [spark]
             return nw.from_native(pl.DataFrame(pl.from_arrow(found)))
-        parts = iterate_user_parts(rows, "user", "item")
-        return add_up_parts(self._weigh_part(part.drop_nulls()) for part in parts)  # [known-rows]
+        return add_up_parts(map(self._weigh_part, self._iterate_first_items(rows)))
 
-    def _weigh_part(self, pairs: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-        """Return the sums of one part, which contains all rows of its users."""
+    def _iterate_first_items(self, rows: nw.LazyFrame[Any]) -> Iterator[nw.DataFrame[Any]]:
+        """Yield the pairs of each part, which contains all rows of its users. If there is only one, it is kept."""
+        if self._only_part is not None:
+            yield self._only_part  # [same-pairs]
+            return
+        several = False
+        for part in iterate_user_parts(rows, "user", "item"):
+            several, self._only_part = self._only_part is not None, None
+            pairs = part.drop_nulls().unique()  # [known-rows]
+            self._only_part = keep_first_items(_collect_streaming(pairs), self._most)  # [first-items]
+            yield self._only_part
+        if several:
+            self._only_part = None  # [several-parts]
+
+    def _weigh_part(self, kept: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+        """Return the sums of one part."""
         import narwhals as nw
 
-        kept = keep_first_items(_collect_streaming(pairs.unique()), self._most)  # [first-items]
         if self._shares is None:
             shared = kept.with_columns(nw.lit(1, nw.Int64()).alias("share"))  # [equal]
         else:

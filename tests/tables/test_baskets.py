@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("narwhals", reason="tables need narwhals")
 pytest.importorskip("polars", reason="the tests of tables make them with polars")
 
+from opendp_topk.tables import frames
 from opendp_topk.tables.grouping import Baskets, _largest_rates
 from tests.tables.spark_session import Shared
 from tests.tables.test_keyed import BACK_ENDS, ITEMS, USERS
@@ -68,6 +69,11 @@ def drawn(integers: bool, rows: int = 60) -> dict[str, list[Any]]:
 def test_every_back_end_agrees_with_the_reference(make: Callable[..., Any]) -> None:
     for integers in (True, False):
         check(make(drawn(integers), integers), drawn(integers))
+
+
+def test_several_parts_agree_with_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "_ROWS", 13)
+    check(BACK_ENDS[0](drawn(True), True), drawn(True))
 
 
 @pytest.mark.slow

@@ -388,6 +388,7 @@ class HistogramTopKTask(StableHistogramTask):
 _HALF = Fraction(1, 2)  # release probability of the accuracy bound
 _NEARLY = 1 + 2.0**-48  # factor of a float scale, so that it meets its rho
 _STEPS = 32  # steps per halving of delta, which is reduced if the whole delta does not meet the budget
+_MOST_STEPS, _LEAST_DELTA = 2**16, 2.0**-1000  # so many steps reduce any delta to 0
 _MOST = 2**40  # users: more than exist
 
 
@@ -451,14 +452,25 @@ class PartitionSelectionTask(VariableSizeTask):
             squares = d_in**2 * (2 if query.unit.neighbors == "replace" else 1)
             inverse = sum((1 / part**2 for part in SCALES[self.rounds or 1]), Fraction(0))
             loss = _NEARLY * math.sqrt(squares * inverse / (2 * to_fraction(main)))
-        whole = self.build_measurement(query, loss, delta)
-        if whole.check(d_in, query.budget.d_out):
-            return whole
-
-        def with_reduced_delta(steps: int) -> Measurement:
-            return self.build_measurement(query, loss, delta * 2.0 ** (-steps / _STEPS))
-
-        return with_reduced_delta(binary_search_param(with_reduced_delta, d_in, query.budget.d_out, T=int))
+        best, failing, passing, steps, turn = None, -1, _MOST_STEPS, 0, 0
+        while passing - failing > 1:  # the delta of the map falls by about one step with each
+            steps, turn = min(max(steps, failing + 1), passing - 1), turn + 1
+            try:
+                found = self.build_measurement(query, loss, delta * 2.0 ** (-steps / _STEPS))
+            except (ParameterError, ArithmeticError):
+                if failing < 0:
+                    raise
+                passing, steps = steps, (failing + steps) // 2
+                continue
+            if found.check(d_in, query.budget.d_out):
+                best, passing = found, steps
+            else:
+                failing = steps
+            excess = math.log2(min(max(found.map(d_in)[1], _LEAST_DELTA), 1) / delta)
+            steps = steps + math.ceil(_STEPS * excess) if turn % 4 else (failing + passing) // 2
+        if best is None:
+            raise SearchError("epsilon or delta must be larger: no threshold meets the budget")
+        return best
 
     def accuracy_bound(self, plan: Plan[Any, UserUnit]) -> float:
         """Return a number of users at which an item is released with probability at least 1/2."""
