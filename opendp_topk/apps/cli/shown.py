@@ -12,6 +12,7 @@ import typer
 from ...errors import TableError
 from ...numerics.arithmetic import printed_fraction
 from ..ledger import Ledger
+from ..ledger.stated import OWN
 from ..planning.record_file import read_fields
 from ..planning.record_store import STDOUT
 from ..planning.release_record import ReleaseRecord
@@ -64,7 +65,7 @@ def show(
 def _release_options(record: ReleaseRecord) -> dict[str, Any]:
     """Return the options of the release that a record is of; lists of candidates and of groups are not among them."""
     where, stated = record.where, record.stated
-    own = {name: stated[name] for name in ("label", "period", "purpose") if stated.get(name)}
+    own = {name: stated[name] for name in ("label", *OWN) if stated.get(name)}
     return {**record.asked.record_options(record), **({} if where is None else {"where": where}), **own}
 
 

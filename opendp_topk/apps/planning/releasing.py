@@ -163,8 +163,7 @@ def release_table(
         "label": payment.label,
         "at_most": question.unit.stated_bound,
         "shared": question.unit.shared,
-        "period": payment.period,
-        "purpose": payment.purpose,
+        **{name: getattr(payment, name) for name in OWN},
     }
     items, groups, others = question.item_list, question.group_list, question.other_users_count
     listing, grouping = (None if one is None else list_digest(one) for one in (items, groups))
