@@ -3,12 +3,10 @@
 Mechanisms on scores, of which more is asked, are in ``tests/measurements/test_every_mechanism.py``.
 """
 
-import dataclasses
 import functools
 import inspect
 import math
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 import opendp_topk as tk
 from tests.concepts.links import check_constructor, check_measurement, check_transformation
 from tests.concepts.mechanisms import MECHANISMS
+from tests.concepts.refusals import evaluate, refusals
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.concepts.spaces import PROFILE, RANGE
 from tests.concepts.tried import specimens_of
@@ -87,18 +86,6 @@ WRONG: dict[str, tuple[Any, ...]] = {
 }
 
 
-OTHERS = {"Fraction": Fraction, "inf": math.inf, "nan": math.nan, "noise": tk.noise, "replace": dataclasses.replace}
-PUBLIC = OTHERS | {name: getattr(tk, name) for name in tk.__all__}
-LINES = Path(__file__).with_name("refused.txt").read_text("utf-8").splitlines()
-
-
-def refused(name: str) -> Iterator[tuple[dict[str, Any], type[Exception], str]]:
-    """The arguments of a constructor that ``refused.txt`` lists, each with the error and words of its message."""
-    for call, _, expected in (line.partition(" -> ") for line in LINES if line.startswith(f"{name}(")):
-        error, _, words = expected.partition(": ")
-        yield eval(f"dict{call.removeprefix(name)}", PUBLIC), getattr(tk.errors, error), words
-
-
 @pytest.mark.quick
 @pytest.mark.parametrize("name", [*NAMES, *ELSEWHERE, *MECHANISMS])
 def test_bad_arguments(name: str) -> None:
@@ -111,5 +98,6 @@ def test_bad_arguments(name: str) -> None:
             for value in WRONG[parameter]:
                 error = tk.errors.ParameterError if str(value) in OUTSIDE else tk.errors.ParameterTypeError
                 raises_exactly(error, functools.partial(make, **given | {parameter: value}), parameter)
-    for options, error, words in refused(name):
-        raises_exactly(error, functools.partial(make, **given | options), words)
+    for call, error, words in refusals(Path(__file__).parent, f"{name}("):
+        options = given | evaluate(f"dict{call.removeprefix(name)}")
+        raises_exactly(error, functools.partial(make, **options), words)
