@@ -208,25 +208,6 @@ def test_the_map_is_that_of_all_steps_at_once() -> None:
     assert talk(d_in=2).map(3) == (math.inf, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"calls": 5}, tk.errors.ParameterError, "steps (4)"),
-        ({"width": -0.1}, tk.errors.ParameterError, "width"),
-        ({"width": math.inf}, tk.errors.ParameterError, "width"),
-        ({"width": "1"}, tk.errors.ParameterTypeError, "width"),
-        ({"delta": 0}, tk.errors.ParameterError, "delta"),
-        ({"delta": 1}, tk.errors.ParameterError, "delta"),
-        ({"d_in": -1}, tk.errors.ParameterError, "d_in"),
-        ({"d_in": 0.5}, tk.errors.ParameterError, "d_in"),
-        ({"measure": tk.MaxDivergence()}, tk.errors.ParameterTypeError, "output_measure"),
-        ({"measure": tk.Approximate(tk.RangeDivergence())}, tk.errors.ParameterTypeError, "output_measure"),
-    ],
-)
-def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    raises_exactly(error, lambda: talk(**options), words)
-
-
 # The odometer and the filter.
 
 

@@ -6,14 +6,12 @@ Tries proofs/combinators/private_selection.tex.
 import math
 from collections import Counter
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
 import opendp_topk as tk
 
 from ..concepts.links import OF_THREE_COUNTS, check_measurement
-from ..concepts.sentinels import raises_exactly
 from ..concepts.specimens import Specimen
 from ..oracles import runs
 from ..oracles.chi_square import assert_follows
@@ -91,18 +89,3 @@ def test_without_a_threshold_it_is_the_best_of_a_geometric_number() -> None:
     link = tk.make_select_private_candidate(run(), stop_probability=0.25)
     assert link.distribution(X) == tk.make_private_selection(run(), repetitions=geometric).distribution(X)
     assert link.map(1) == tk.make_private_selection(run(), repetitions=geometric).map(1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "required"),
-    [
-        ({"measurement": len}, tk.errors.ParameterTypeError, "measurement must be a measurement"),
-        ({"stop_probability": 0}, tk.errors.ParameterError, "strictly between 0 and 1"),
-        ({"stop_probability": "a"}, tk.errors.ParameterTypeError, "stop_probability must be a number"),
-        ({"threshold": math.nan}, tk.errors.ParameterError, "threshold must be finite"),
-    ],
-    ids=repr,
-)
-def test_bad_arguments(arguments: dict[str, Any], error: type[Exception], required: str) -> None:
-    given: dict[str, Any] = {"measurement": run(), "stop_probability": 0.25, "threshold": 1}
-    raises_exactly(error, lambda: tk.make_select_private_candidate(**(given | arguments)), required)

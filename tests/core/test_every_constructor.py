@@ -7,6 +7,7 @@ import functools
 import inspect
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import opendp_topk as tk
 from tests.concepts.links import check_constructor, check_measurement, check_transformation
 from tests.concepts.mechanisms import MECHANISMS
+from tests.concepts.refusals import evaluate, refusals
 from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from tests.concepts.spaces import PROFILE, RANGE
 from tests.concepts.tried import specimens_of
@@ -96,3 +98,6 @@ def test_bad_arguments(name: str) -> None:
             for value in WRONG[parameter]:
                 error = tk.errors.ParameterError if str(value) in OUTSIDE else tk.errors.ParameterTypeError
                 raises_exactly(error, functools.partial(make, **given | {parameter: value}), parameter)
+    for call, error, words in refusals(Path(__file__).parent, f"{name}("):
+        options = given | evaluate(f"dict{call.removeprefix(name)}")
+        raises_exactly(error, functools.partial(make, **options), words)

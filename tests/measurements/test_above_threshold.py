@@ -264,21 +264,6 @@ def test_a_query_out_of_range_is_refused(query: Any) -> None:
     raises_exactly(ParameterError, lambda: build(MAX)([1, 2])(query), "query")
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "word"),
-    [
-        ({"threshold": math.nan}, ParameterError, "threshold"),
-        ({"threshold": -math.inf}, ParameterError, "threshold"),
-        ({"noise": "Laplace"}, ParameterTypeError, "noise"),
-        ({"ask": 3}, ParameterTypeError, "ask"),
-        ({"ask": [-1]}, ParameterError, "ask"),
-        ({"ask": []}, ParameterError, "ask"),
-    ],
-)
-def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], word: str) -> None:
-    raises_exactly(error, lambda: build(MAX, **options), word)
-
-
 def test_other_spaces_and_noises_are_refused() -> None:
     raises_exactly(ParameterTypeError, lambda: build(MAX, tk.RangeDistance()), "LInfDistance")
     raises_exactly(ParameterTypeError, lambda: build(tk.Approximate(MAX)), "output_measure")

@@ -421,20 +421,6 @@ def test_the_noise_follows_the_measure_or_the_word() -> None:
     assert build(ZCDP, gaussian=False).parameters["gaussian"] is False
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "word"),
-    [
-        ({"items": ["a", "a"]}, ParameterError, "items"),
-        ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=7), "at_once": True}, ParameterError, "steps"),
-        ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=6), "at_once": True, "k": 3}, SpaceError, "k (3)"),
-        ({"domain": tk.VectorDomain(tk.AtomDomain(int), size=3), "items": ["a"]}, SpaceError, "items"),
-        ({"domain": tk.VectorDomain(tk.AtomDomain(float), size=3)}, SpaceError, "does not measure"),
-    ],
-)
-def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], word: str) -> None:
-    raises_exactly(error, lambda: build(ZCDP, **options), word)
-
-
 def test_other_measures_and_metrics_are_refused() -> None:
     raises_exactly(ParameterTypeError, lambda: build(MAX, gaussian=True), "output_measure")
     raises_exactly(ParameterTypeError, lambda: build(PROFILE), "output_measure")

@@ -4,7 +4,6 @@ import functools
 import itertools
 import math
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,12 +12,11 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.errors import DataError, ParameterError
+from opendp_topk.errors import DataError
 from opendp_topk.measurements.noisy_top_k_with_gaps import make_noisy_top_k_with_gaps
 from opendp_topk.sampling.noises.noise import Noise
 from tests.concepts.losses import hockey_stick, realised
 from tests.concepts.sentinels import SENTINEL_INT, raises_exactly
-from tests.concepts.values import named
 from tests.oracles import gaps as oracle
 from tests.oracles.chi_square import assert_follows
 
@@ -349,20 +347,6 @@ def test_as_many_scores_as_winners_are_too_few() -> None:
     for noisy in (build(None, MAX, k=2, scale=scale) >> tk.index_candidates(["ash", "birch"]) for scale in (0, 1)):
         for call in (noisy, noisy.success_probability):
             raises_exactly(DataError, lambda call=call: call([SENTINEL_INT, 2]), "at least k + 1 elements (3)")
-
-
-@pytest.mark.parametrize(
-    ("options", "required"),
-    [
-        ({"k": 5}, "k must be less than the size of input_domain, at most 4: the last gap is to the"),
-        ({"noise": replace(tk.noise.Gumbel(), is_proven=False)}, "one of the five"),
-        ({"noise": replace(tk.noise.Gumbel(), is_class_a=False)}, "class A"),
-        ({"noise": replace(tk.noise.Gumbel(), name="Strange")}, "noise must be Gumbel(), Exponential()"),
-    ],
-    ids=named,
-)
-def test_bad_arguments(options: dict[str, Any], required: str) -> None:
-    raises_exactly(ParameterError, lambda: build(5, MAX, **{"k": 2, "scale": 1.0} | options), required)
 
 
 def test_without_noise_many_releases_are_the_exact_one() -> None:

@@ -184,9 +184,6 @@ def test_k_winners_cost_what_they_do_elsewhere() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"k": 4}, ParameterError, "number of bounds"),
-        ({"noise": "Gumbel"}, ParameterError, "noise"),
-        ({"measure": tk.Approximate(MAX)}, ParameterTypeError, "output_measure"),
         ({"bounds": (1, 0)}, ParameterError, "bounds must be > 0"),
         ({"bounds": (1, -1)}, ParameterError, "bounds"),
         ({"bounds": (1, math.inf)}, ParameterError, "bounds"),

@@ -270,24 +270,6 @@ def test_quartiles_of_a_table() -> None:
     assert chosen.map(1) == build(ZCDP, scale=40).map(4)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"quantiles": []}, tk.errors.ParameterError, "one or more numbers"),
-        ({"quantiles": [Fraction(1, 2), Fraction(1, 4)]}, tk.errors.ParameterError, "ascending"),
-        ({"quantiles": [Fraction(1, 2), Fraction(1, 2)]}, tk.errors.ParameterError, "distinct"),
-        ({"quantiles": [Fraction(1, 999), Fraction(1, 2)]}, tk.errors.ParameterError, "common denominator"),
-        ({"quantiles": [0.1]}, tk.errors.ParameterError, "Fraction(9, 10)"),
-        ({"quantiles": [1]}, tk.errors.ParameterError, "quantiles"),
-        ({"quantiles": Fraction(1, 2)}, tk.errors.ParameterTypeError, "list"),
-        ({"quantiles": ["1/2"]}, tk.errors.ParameterTypeError, "quantiles"),
-        ({"places": 2**23}, tk.errors.ParameterError, "2^24 / size"),
-    ],
-)
-def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    raises_exactly(error, lambda: build(**options), words)
-
-
 def test_other_spaces_are_refused() -> None:
     for domain in (tk.VectorDomain(tk.AtomDomain(int)), tk.VectorDomain(tk.AtomDomain(float), size=3)):
         unsized = functools.partial(tk.make_quantiles, domain, tk.L1Distance(), MAX, quantiles=HALF, scale=1)

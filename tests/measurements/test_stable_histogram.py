@@ -14,7 +14,6 @@ import pytest
 
 import opendp_topk as tk
 from opendp_topk.apps.audit.merged_laws import released_item_distribution
-from opendp_topk.errors import ParameterError, ParameterTypeError
 from opendp_topk.measurements import _key_shares
 from opendp_topk.measurements._key_shares import any_event_probability, laplace_tail_bound, per_event_probability
 from opendp_topk.measurements.stable_histogram import make_stable_histogram
@@ -22,7 +21,6 @@ from opendp_topk.numerics.arithmetic import round_up
 from opendp_topk.sampling.distributions.discrete import gaussian_tail_bound
 from tests.concepts.links import as_outcome
 from tests.concepts.losses import hockey_stick, realised
-from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles import discrete, rhos, unlisted
 
@@ -426,30 +424,6 @@ def test_the_merged_law_is_that_of_the_definition() -> None:
         expected = _items(table, noise)
         assert found.keys() == expected.keys()
         assert all(abs(found[y] - p) < 1e-30 for y, p in expected.items())
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({}, ParameterError, "either delta or threshold"),
-        ({"delta": 0.1, "threshold": 3}, ParameterError, "either delta or threshold"),
-        ({"delta": Fraction(1, 10**400)}, ParameterError, "too small"),
-        ({"threshold": 1}, ParameterError, "at least 2"),
-        ({"threshold": 3, "most": None}, ParameterError, "max_items"),
-        ({"threshold": 3, "gaussian": True}, ParameterTypeError, "with Gaussian noise of a given scale"),
-        ({"scale": None, "delta": 0.1}, ParameterTypeError, "scale"),
-        ({"epsilon": 1, "delta": 0.1}, ParameterError, "omit scale and threshold"),
-        ({"epsilon": 1, "scale": None}, ParameterError, "epsilon requires delta"),
-        ({"epsilon": 1, "scale": None, "delta": 0.1, "threshold": 3}, ParameterError, "omit scale and threshold"),
-        ({"epsilon": 0, "scale": None, "delta": 0.1}, ParameterError, "epsilon must be > 0"),
-        ({"epsilon": 1, "scale": None, "delta": 1}, ParameterError, "delta"),
-        ({"epsilon": 5e-324, "scale": None, "delta": 0.1}, ParameterError, "epsilon is too small"),
-        ({"epsilon": 1, "scale": None, "delta": Fraction(1, 10**400)}, ParameterError, "too small"),
-        ({"epsilon": 1, "scale": None, "delta": 5e-324, "gaussian": True, "most": 2000}, ParameterError, "any noise"),
-    ],
-)
-def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    raises_exactly(error, lambda: build(**options), words)
 
 
 def test_of_very_many_keys_each_gets_the_same_part() -> None:

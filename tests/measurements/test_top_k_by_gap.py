@@ -278,24 +278,6 @@ def test_without_noise_nothing_is_promised() -> None:
     assert one.map(1) == build(k=1, scale=5, test_scale=2).map(1) == (0.5, pytest.approx(math.exp(-1) / 2))
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"k": 3, "domain": tk.VectorDomain(tk.AtomDomain(int), size=3)}, tk.errors.ParameterError, "at most 2"),
-        ({"threshold": None}, tk.errors.ParameterError, "either delta or threshold"),
-        ({"delta": 0.1}, tk.errors.ParameterError, "either delta or threshold"),
-        ({"delta": 1, "threshold": None}, tk.errors.ParameterError, "delta"),
-        ({"threshold": -1}, tk.errors.ParameterError, "threshold"),
-        ({"noise": tk.noise.Laplace()}, tk.errors.ParameterError, "noise"),
-        ({"noise": "Gumbel"}, tk.errors.ParameterError, "noise"),
-        ({"measure": tk.MaxDivergence()}, tk.errors.ParameterTypeError, "output_measure"),
-        ({"metric": tk.L1Distance()}, tk.errors.ParameterTypeError, "LInfDistance"),
-    ],
-)
-def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    raises_exactly(error, lambda: build(**options), words)
-
-
 def test_too_few_scores() -> None:
     raises_exactly(tk.errors.DataError, lambda: build()([1, 2]), "k + 1")
     raises_exactly(tk.errors.DataError, lambda: build().distribution([1, 2]), "k + 1")

@@ -230,22 +230,6 @@ def test_names_come_in_the_order_of_the_choices() -> None:
     assert link.parameters["candidates"] == 3
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "fragments"),
-    [
-        ({"k": 4}, tk.errors.ParameterError, ["k ", "3"]),
-        ({"k": 0}, tk.errors.ParameterError, ["k "]),
-        ({"scale": -1.0}, tk.errors.ParameterError, ["scale"]),
-        ({"candidates": []}, tk.errors.ParameterError, ["candidates"]),
-        ({"candidates": ["a", "a"]}, tk.errors.ParameterError, ["candidates"]),
-        ({"candidates": ["a", 1]}, tk.errors.ParameterError, ["candidates"]),
-        ({"measure": tk.RangeDivergence()}, tk.errors.ParameterTypeError, ["output_measure"]),
-    ],
-)
-def test_arguments_are_checked(options: dict[str, Any], error: type[Exception], fragments: list[str]) -> None:
-    raises_exactly(error, lambda: build(**options), *fragments)
-
-
 def test_spaces_and_tables_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     grouped = tk.FrameDomain("user", "item", group="day")
     whole = partial(make_top_k_coverage, grouped, tk.UserDistance(), MAX, candidates=[1], k=1, scale=1)

@@ -18,7 +18,6 @@ from opendp_topk.measurements import unknown_domain_counts
 from opendp_topk.measurements.unknown_domain_counts import make_unknown_domain_counts
 from opendp_topk.spaces.costs import Cost
 from tests.concepts.links import as_outcome
-from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
 from tests.oracles import discrete, unlisted
 from tests.oracles.chi_square import assert_follows
@@ -319,21 +318,6 @@ def test_counts_cost_no_more_than_winners_by_default() -> None:
                 SPACE[0], tk.KeyedCountDistance(None, monotonic), measure, k=3, limit=5, delta=1e-6, scale=8.0
             )
             assert built.map(1)[0] == pytest.approx(2 * plain.map(1)[0], rel=0.01)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({}, tk.errors.ParameterError, "either delta or threshold"),
-        (
-            {"delta": 1e-3, "measure": ZCDP, "noise": tk.noise.Exponential()},
-            tk.errors.ParameterTypeError,
-            "exponential noise",
-        ),
-    ],
-)
-def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    raises_exactly(error, lambda: build(**options), words)
 
 
 def test_the_merged_law_is_that_of_the_definition() -> None:

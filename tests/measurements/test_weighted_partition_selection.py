@@ -314,23 +314,6 @@ def test_hopeless_keys_leave_their_weight_to_others() -> None:
     assert sum(key.startswith("key") for key in found) >= 113
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({}, tk.errors.ParameterError, "either epsilon or scale"),
-        ({"epsilon": 1, "scale": 1}, tk.errors.ParameterError, "either epsilon or scale"),
-        ({"scale": Fraction(1, 2**20)}, tk.errors.ParameterError, "2^-16"),
-        ({"epsilon": 1e300}, tk.errors.ParameterError, "2^-16"),
-        ({"epsilon": 10**400}, tk.errors.ParameterError, "2^-16"),
-        ({"epsilon": 0, "delta": 1e-100}, tk.errors.ParameterError, "too small for any noise"),
-        ({"scale": 1, "rounds": 4}, tk.errors.ParameterError, "rounds"),
-        ({"scale": 1, "measure": MAX}, tk.errors.ParameterTypeError, "if scale is given"),
-    ],
-)
-def test_bad_arguments(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    raises_exactly(error, lambda: build(**options), words)
-
-
 # How likely new keys are, against weights of many kinds.
 
 

@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from opendp_topk.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 from opendp_topk.spaces.domains import AtomDomain, FrameDomain, VectorDomain
 
+from ..concepts.refusals import evaluate, refusals
 from ..concepts.sentinels import SENTINEL_FLOAT, SENTINEL_INT, SENTINEL_TEXT, raises_exactly
 from ..concepts.values import check_plain_value, check_value
 
@@ -55,46 +57,9 @@ def test_equal_numbers_of_other_types_make_equal_domains() -> None:
     assert domain == AtomDomain(float, bounds=(0.5, 2))
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "fragment"),
-    [
-        (lambda: AtomDomain(str), ParameterTypeError, "T must be the type int or the type float"),
-        (lambda: AtomDomain(bool), ParameterTypeError, "T must be"),
-        (lambda: AtomDomain(3), ParameterTypeError, "T must be"),
-        (lambda: AtomDomain(int, bounds=3), ParameterTypeError, "bounds must be a pair"),
-        (lambda: AtomDomain(int, bounds=(1, 2, 3)), ParameterTypeError, "bounds must be a pair"),
-        (lambda: AtomDomain(int, bounds=[1, 2]), ParameterTypeError, "bounds must be a pair"),
-        (lambda: AtomDomain(int, bounds=(1, "2")), ParameterTypeError, "two numbers"),
-        (lambda: AtomDomain(int, bounds=(True, 2)), ParameterTypeError, "two numbers"),
-        (lambda: AtomDomain(float, bounds=(0.0, math.nan)), ParameterTypeError, "NaN"),
-        (lambda: AtomDomain(float, bounds=(2.0, 1.0)), ParameterError, "lower <= upper"),
-        (lambda: VectorDomain(int), ParameterTypeError, "AtomDomain(int)"),
-        (lambda: VectorDomain(AtomDomain), ParameterTypeError, "not the class AtomDomain"),
-        (lambda: VectorDomain(AtomDomain(int), size=0), ParameterError, "size must be an integer >= 1"),
-        (lambda: VectorDomain(AtomDomain(int), size=-1), ParameterError, "size must be"),
-        (lambda: VectorDomain(AtomDomain(int), size=True), ParameterTypeError, "size must be"),
-        (lambda: VectorDomain(AtomDomain(int), size=1.5), ParameterTypeError, "size must be"),
-        (lambda: FrameDomain("user", "user"), ParameterError, "user and item must be different columns"),
-        (lambda: FrameDomain(None, "item"), ParameterTypeError, "user must be the name"),
-        (lambda: FrameDomain("user"), ParameterError, "item must be given, or value"),
-        (lambda: FrameDomain("user", group="group"), ParameterError, "item must be given, or value"),
-        (lambda: FrameDomain("user", group="group", value="value"), ParameterError, "item must be given"),
-        (lambda: FrameDomain("user", "item", group="group", value="value"), ParameterError, "must not both be given"),
-        (lambda: FrameDomain("user", value="user"), ParameterError, "user and value must be different columns"),
-        (lambda: FrameDomain("user", "item", value=""), ParameterTypeError, "value must be the name"),
-        (lambda: FrameDomain("user", "item", value="item"), ParameterError, "user, item and value must be different"),
-        (lambda: FrameDomain("user", value=3), ParameterTypeError, "value must be the name"),
-        (lambda: FrameDomain("", "item"), ParameterTypeError, "user must be the name"),
-        (lambda: FrameDomain("user", 3), ParameterTypeError, "item must be the name"),
-        (lambda: FrameDomain("user", 3, group="group"), ParameterTypeError, "item must be the name"),
-        (lambda: FrameDomain("user", "user", group="group"), ParameterError, "user, item and group must be different"),
-        (lambda: FrameDomain("user", "item", group=""), ParameterTypeError, "group must be the name"),
-        (lambda: FrameDomain("user", "item", group="item"), ParameterError, "user, item and group must be different"),
-        (lambda: FrameDomain("user", "item", group="user"), ParameterError, "user, item and group must be different"),
-    ],
-)
-def test_bad_domains(make: Any, error: type[Exception], fragment: str) -> None:
-    raises_exactly(error, make, fragment)
+def test_bad_domains_and_metrics() -> None:
+    for call, error, words in refusals(Path(__file__).parent):
+        raises_exactly(error, lambda call=call: evaluate(call), words)
 
 
 @pytest.mark.parametrize(

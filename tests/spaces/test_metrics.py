@@ -59,22 +59,6 @@ def test_each_metric_fits_its_own_domains(make: Any) -> None:
     raises_exactly(SpaceError, lambda: metric.require(other), repr(metric), repr(other))
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "fragment"),
-    [
-        (lambda: LInfDistance(monotonic=1), ParameterTypeError, "monotonic must be True or False"),
-        (lambda: LInfDistance(monotonic="yes"), ParameterTypeError, "monotonic must be True or False"),
-        (lambda: L01InfDistance(changes=0), ParameterError, "changes must be an integer >= 1"),
-        (lambda: L01InfDistance(changes=1.5), ParameterTypeError, "changes must be an integer >= 1"),
-        (lambda: L01InfDistance(changes=1, monotonic=2), ParameterTypeError, "monotonic must be True or False"),
-        (lambda: UserDistance("bounded"), ParameterError, "'add_remove', 'replace'"),
-        (lambda: UserDistance(True), ParameterTypeError, "neighbors must be one of"),
-    ],
-)
-def test_bad_metrics(make: Any, error: type[Exception], fragment: str) -> None:
-    raises_exactly(error, make, fragment)
-
-
 @pytest.mark.parametrize("bad", [-1, -0.5, math.nan, "1", True, None, 1j, [1]])
 @pytest.mark.parametrize("make", MAKERS)
 def test_bad_distances(make: Any, bad: Any) -> None:

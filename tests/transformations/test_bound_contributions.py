@@ -194,17 +194,6 @@ def test_two_calls_draw_anew() -> None:
     assert set(keep(table).collect()["work"].to_list()) != set(keep(table).collect()["work"].to_list())
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"most": 1, "by": "value"}, ParameterError, "FrameDomain(user, item, value=...)"),
-        ({"most": 1, "granularity": 0}, ParameterError, "granularity"),
-    ],
-)
-def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    raises_exactly(error, lambda: tk.make_bound_contributions(*SPACE, **options), words)
-
-
 def test_a_mixture_over_kept_items_obeys_the_curve() -> None:
     """One user more, of two items: the law over which of them is kept, against the curve of the selection."""
     held: Table = {1: ("a", "b"), 2: ("a",), 3: ("a",)}

@@ -9,7 +9,6 @@ import pytest
 
 import opendp_topk as tk
 
-from ..concepts.sentinels import raises_exactly
 from ..concepts.specimens import Law, Specimen
 from ..oracles import discrete
 
@@ -66,20 +65,6 @@ def test_the_output_space_is_declared() -> None:
     named = tk.VectorDomain(tk.AtomDomain(int), size=6, candidates=range(6), counts_users=False)
     assert link.output_domain.joined(named) is not None
     assert link.output_metric == tk.L1Distance()
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"bounds": (0, 0.5)}, tk.errors.ParameterError, "multiple"),
-        ({"bounds": (0, 2**24)}, tk.errors.ParameterError, "2^24"),
-        ({"bounds": 3}, tk.errors.ParameterTypeError, "pair"),
-        ({"granularity": 0}, tk.errors.ParameterError, "granularity"),
-        ({"max_rows": 2**20 + 1}, tk.errors.ParameterError, "2^20"),
-    ],
-)
-def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    raises_exactly(error, lambda: tk.make_count_by_number(*SPACE, **({"bounds": (0, 5)} | options)), words)
 
 
 def specimens() -> list[Specimen]:

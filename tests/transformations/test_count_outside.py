@@ -66,24 +66,6 @@ def test_the_metric_is_that_of_the_noise() -> None:
     assert (other >> tk.then_gaussian(tk.ZeroConcentratedDivergence(), scale=1.0)).map(1) == 0.5
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"items": ["a", "a"]}, tk.errors.ParameterError, "distinct"),
-        ({"items": "abc"}, tk.errors.ParameterError, "must be a list of the public items, not str"),
-        ({"items": ""}, tk.errors.ParameterError, "must be a list of the public items, not str"),
-        ({"items": b"abc"}, tk.errors.ParameterError, "must be a list of the public items, not bytes"),
-        ({"items": ["a", 1]}, tk.errors.ParameterError, "all integers or all strings"),
-        ({"items": [], "max_rows": 0}, tk.errors.ParameterError, "max_rows"),
-        ({"items": [], "max_rows": 2**31 + 1}, tk.errors.ParameterError, "max_rows"),
-        ({"items": [], "output_metric": tk.RangeDistance()}, tk.errors.ParameterError, "output_metric"),
-        ({"items": [], "output_metric": 3}, tk.errors.ParameterError, "output_metric"),
-    ],
-)
-def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    raises_exactly(error, lambda: tk.make_count_outside(*SPACE, **options), words)
-
-
 def test_items_of_another_kind_than_the_column() -> None:
     count = tk.make_count_outside(*SPACE, items=[1])
     raises_exactly(tk.errors.DataTypeError, lambda: count(frame([(1, SENTINEL_TEXT)])), "'work'")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import opendp_topk as tk
-from opendp_topk.errors import DataTypeError, ParameterError, SpaceError
+from opendp_topk.errors import DataTypeError, SpaceError
 from tests.concepts.links import check_constructor
 from tests.concepts.sentinels import raises_exactly
 from tests.concepts.specimens import Specimen
@@ -118,18 +118,6 @@ def test_groups_after_a_choice_have_the_rules_of_a_randomised_transformation() -
     assert len(ordered.distribution(grouped([(("a", 0), ("b", 2))]))) == 8
     curve = in_towns(GROUPED, 2, tk.PrivacyProfile()).map(1)
     assert curve.delta(1.0) < 1e-12 < curve.delta(0.5)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"most": 1, "by": "value"}, ParameterError, "by must be one of"),
-        ({"most": 1, "groups": []}, ParameterError, "groups"),
-        ({"most": 1, "groups": [1, "a"]}, ParameterError, "groups must be all integers or all strings"),
-    ],
-)
-def test_bad_arguments_of_groups_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    raises_exactly(error, lambda: tk.make_keep_groups(*GROUPED, **options), words)
 
 
 def specimens() -> list[Specimen]:

@@ -135,19 +135,8 @@ def test_without_a_delta_nothing_may_follow() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: build(0), ParameterError, "minimum_users"),
         (lambda: listed(2), ParameterError, "candidates"),
         (lambda: listed(2, candidates=["a"]), ParameterError, "as many"),
-        (
-            lambda: make_minimum_users(KEYED, tk.KeyedCountDistance(1), minimum_users=2, candidates=["a"]),
-            ParameterError,
-            "candidates must be omitted",
-        ),
-        (
-            lambda: make_minimum_users(KEYED, tk.LInfDistance(), minimum_users=2),
-            ParameterTypeError,
-            "KeyedCountDistance",
-        ),
         (
             lambda: make_minimum_users(
                 tk.VectorDomain(tk.AtomDomain(float), size=1), tk.LInfDistance(), minimum_users=2, candidates=["a"]

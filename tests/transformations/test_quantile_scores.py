@@ -11,7 +11,7 @@ import pytest
 
 import opendp_topk as tk
 from tests.concepts.links import check_constructor, check_transformation
-from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT, raises_exactly
+from tests.concepts.sentinels import SENTINEL_INT, SENTINEL_TEXT
 from tests.concepts.spaces import PURE, RANGE
 from tests.concepts.specimens import Law, Specimen
 from tests.oracles import floats
@@ -213,28 +213,6 @@ def test_candidates_are_multiples_within_the_bounds(bounds: Any, granularity: An
     assert link.parameters["candidates"] == len(expected)
     counts = tk.make_count_by_number(*SPACE, bounds=bounds, granularity=granularity)
     assert counts.parameters["candidates"] == len(expected)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
-        ({"quantile": 0}, tk.errors.ParameterError, "quantile"),
-        ({"quantile": 1}, tk.errors.ParameterError, "quantile"),
-        ({"quantile": 0.9}, tk.errors.ParameterError, "Fraction(9, 10)"),
-        ({"quantile": "1/2"}, tk.errors.ParameterTypeError, "quantile"),
-        ({"bounds": (0, 0.5)}, tk.errors.ParameterError, "multiple"),
-        ({"bounds": (1, 1)}, tk.errors.ParameterError, "at least 2"),
-        ({"bounds": (0, 2**24)}, tk.errors.ParameterError, "2^24"),
-        ({"bounds": (3, 1)}, tk.errors.ParameterError, "lower <= upper"),
-        ({"bounds": (0, float("inf"))}, tk.errors.ParameterError, "finite"),
-        ({"bounds": 3}, tk.errors.ParameterTypeError, "pair"),
-        ({"granularity": 0}, tk.errors.ParameterError, "granularity"),
-        ({"max_rows": 2**20 + 1}, tk.errors.ParameterError, "2^20"),
-    ],
-)
-def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    good: dict[str, Any] = {"quantile": HALF, "bounds": (0, 5)}
-    raises_exactly(error, lambda: tk.make_quantile_scores(*SPACE, **(good | options)), words)
 
 
 def specimens() -> list[Specimen]:

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -173,28 +172,6 @@ def test_sums_by_key_move_by_steps_of_users(kind: str, monotonic: bool) -> None:
         assert metric.moved_one_way(link.map(d), 99) >= d, "as many keys as users may come"
         assert metric.range_distance(link.map(d)) >= up + down
         assert metric.rise(link.map(d)) >= max(up, down)
-
-
-BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"bounds": (-math.inf, 0)}, tk.errors.ParameterError, "finite"),
-    ({"bounds": [0, 1]}, tk.errors.ParameterTypeError, "pair"),
-    ({"bounds": (0, 1, 2)}, tk.errors.ParameterTypeError, "pair"),
-    ({"bounds": (0, 0)}, tk.errors.ParameterError, "besides 0"),
-    ({"bounds": (0.2, 0.9)}, tk.errors.ParameterError, "besides 0"),
-    ({"bounds": (-0.5, 0.5)}, tk.errors.ParameterError, "besides 0"),
-    ({"bounds": (0, 2**31 + 1)}, tk.errors.ParameterError, "2^31"),
-    ({"bounds": (-(2**31) - 1, 0)}, tk.errors.ParameterError, "2^31"),
-    ({"bounds": (0, 1), "granularity": 2**-32}, tk.errors.ParameterError, "larger granularity"),
-    ({"granularity": 0}, tk.errors.ParameterError, "granularity must be > 0"),
-    ({"granularity": 2**22 + 1}, tk.errors.ParameterError, "2^22"),
-    ({"candidates": None, "bounds": (-1, 5)}, tk.errors.ParameterError, "lower bound >= 0"),
-]
-
-
-@pytest.mark.parametrize(("options", "error", "words"), BAD, ids=range(len(BAD)))
-def test_bad_arguments_are_refused(options: dict[str, Any], error: type[Exception], words: str) -> None:
-    good: dict[str, Any] = {"candidates": ITEMS, "bounds": (0, 5)}
-    raises_exactly(error, lambda: tk.make_sum_by_item(*SPACE, **(good | options)), words)
 
 
 @pytest.mark.further
