@@ -31,7 +31,7 @@ class AboveThreshold(AllItemsQuestion, SummedQuestion):
 
     @classmethod
     def record_tasks(cls, record: ReleaseRecord) -> Iterator[StableHistogramTask]:
-        yield StableHistogramTask(record.mechanism.get("gaussian") is True)
+        yield StableHistogramTask()
 
     def reach_text(self, plan: Plan[Any, Any]) -> str:
         return f"a {self.columns.score_noun} that is certainly released to 0"

@@ -35,7 +35,7 @@ class Partitions(AllItemsQuestion):
 
     @classmethod
     def record_tasks(cls, record: ReleaseRecord) -> Iterator[PartitionSelectionTask]:
-        yield PartitionSelectionTask(record.mechanism.get("rounds"))
+        yield PartitionSelectionTask()
 
     @classmethod
     def record_options(cls, record: ReleaseRecord) -> dict[str, Any]:

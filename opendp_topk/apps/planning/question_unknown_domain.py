@@ -53,7 +53,7 @@ class UnknownDomainTopK(TableItemsQuestion, SummedQuestion, ListedQuestion):
     def record_tasks(cls, record: ReleaseRecord) -> Iterator[VariableSizeTask]:
         known, k = record.mechanism, int(record.k or 0)
         if known["mechanism"] == "stable_histogram":
-            yield HistogramTopKTask(k=k, gaussian=known.get("gaussian") is True)
+            yield HistogramTopKTask(k=k)
         else:
             yield UnknownDomainTask(k, known["limit"], known["candidates"])
 

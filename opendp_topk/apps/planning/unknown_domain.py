@@ -308,9 +308,12 @@ class StableHistogramTask(ThresholdTask):
     def rebuild_measurement(
         self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None
     ) -> Measurement:
+        kind = replace(self, gaussian=known["gaussian"] is True)
         if "epsilon" in known:
-            return self.build_within_budget(query, *(recover_fraction(known[name]) for name in ("epsilon", "delta")))
-        return super().rebuild_measurement(query, known)
+            losses = known["epsilon"], known["delta"]  # exact in a plan, floats in a record
+            exact = [one if isinstance(one, Fraction) else recover_fraction(one) for one in losses]
+            return kind.build_within_budget(query, *exact)
+        return kind.build_measurement(query, known["scale"], known["threshold"])
 
     def least_threshold(self, query: Query[Any, UserUnit], scale: float) -> float:
         """Return the smallest integer threshold that meets the budget at this scale."""
@@ -426,7 +429,8 @@ class PartitionSelectionTask(VariableSizeTask):
     def rebuild_measurement(
         self, query: Query[Any, UserUnit], known: Mapping[str, Any], items: Any = None
     ) -> Measurement:
-        return self.build_measurement(query, known.get("epsilon", known["scale"]), known["delta"])
+        kind, main = replace(self, rounds=known.get("rounds")), known["epsilon" if "epsilon" in known else "scale"]
+        return kind.build_measurement(query, main, known["delta"])
 
     def calibrate_measurement(self, query: Query[Any, UserUnit], known: dict[Any, float] | None = None) -> Measurement:
         """Return the chain that needs fewest users to release an item with probability 1/2, if all have ``max_items``.
