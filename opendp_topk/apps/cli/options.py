@@ -84,7 +84,7 @@ def _typer_parameter(parameter: inspect.Parameter, one: Option) -> inspect.Param
     if parameter.kind is parameter.KEYWORD_ONLY:
         kind = _typer_option(parameter.name.removeprefix("as_"), one, kind, min=1 if word == "Positive" else None)
     elif word != "typer.Context":
-        kind = Annotated[kind, typer.Argument(metavar=one.metavar, help=one.words)]
+        kind = Annotated[kind, typer.Argument(metavar=one.metavar, help=_whole_text(one))]
     return parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=kind)
 
 
@@ -136,7 +136,7 @@ class QuestionCommand(TyperCommand):
         for panel in PANELS:
             declared = [(name, one) for name, one in self.declared.items() if one.panel == panel]
             rows = [
-                (_flag_text(named[name], one), f"{one.words} {one.more}".strip() if whole else one.words)
+                (_flag_text(named[name], one), _whole_text(one) if whole else one.words)
                 for name, one in declared
                 if whole or not one.rare
             ]
@@ -251,7 +251,7 @@ _TABLE = Annotated[
 def _typer_option(key: str, one: Option, kind: Any, **limits: Any) -> Any:
     shown = "" if one.default in (None, "", False) else f" Default: {one.default}."
     flags = [option_name(key), *([one.short] if one.short else [])]
-    text = f"{one.words} {one.more}".strip() + shown
+    text = _whole_text(one) + shown
     words = [word for word in one.metavar.split("|") if word.islower()]
     offered = (lambda incomplete: [word for word in words if word.startswith(incomplete)]) if words[1:] else None
     return Annotated[
@@ -272,6 +272,10 @@ _HELP_ALL = Annotated[bool, typer.Option("--help-all", callback=_print_whole_hel
 def _is_given(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
+
+
+def _whole_text(one: Option) -> str:
+    return f"{one.words} {one.more}".strip()
 
 
 def _flag_text(parameter: Any, one: Option) -> str:
