@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ...core.repeatable import Answer, parse_seconds, run_until_deadline
-from ...errors import ParameterError, TableError
+from ...errors import DataTypeError, ParameterError, TableError
 from ...errors.files import quote_path
 from ...spaces.measures import PrivacyProfile
 from ...tables import frames as parts
+from ...tables.files import require_column_names
+from ...tables.guard import run_guarded
 from ..ledger import Ledger
 from ..ledger.amounts import parse_exact
 from ..ledger.charges import PriorPayments, delta_of_most_releases, validate_label
@@ -37,7 +39,7 @@ from .release_record import (
 from .several import require_neighbors
 from .sources import ENGINES, Engine, SourceTable, TableReadOptions
 from .steps import log_step
-from .units import ROW, UserUnit, split_item_parts
+from .units import ROW, Columns, UserUnit, split_item_parts
 
 # Options of a release that are not part of its question.
 
@@ -196,7 +198,7 @@ def release_table(
         def compute_answer() -> tuple[ReleaseRecord, str]:
             with contextlib.ExitStack() as opened:
                 with log_step("reading", hidden=hidden):
-                    source = opened.enter_context(_open_source(engine, table, read_as, columns.column_names))
+                    source = opened.enter_context(_open_source(engine, table, read_as, columns))
                     rows = columns.table_domain.validate(columns.prepare_rows(source.frame))
                     bound = question.bind(plan, source.frame, rows.collect_schema())
                     promises = plan_guarantees(bound)
@@ -255,13 +257,22 @@ def _target_field(budget: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _open_source(engine: Engine, table: Any, reading: TableReadOptions, columns: Any) -> Iterator[SourceTable]:
+def _open_source(engine: Engine, table: Any, reading: TableReadOptions, columns: Columns) -> Iterator[SourceTable]:
+    where, names = reading.where, columns.column_names
     if isinstance(table, str | Path):
-        with engine.open_engine_table(str(table), reading, columns) as source:
+        with engine.open_engine_table(str(table), reading, names) as source:
             yield source
         return
-    where = reading.where
-    yield SourceTable(table if where is None else where.filter_rows(table, columns), None)
+    if columns.parts or columns.is_row_level:
+        import polars as pl
+
+        if not isinstance(table, pl.DataFrame | pl.LazyFrame):
+            raise DataTypeError(
+                "the table must be a polars frame if every row counts as a user or items have several columns: convert "
+                "it, such as by polars.from_pandas, polars.from_arrow or the method pl() of DuckDB"
+            )
+        require_column_names(run_guarded(lambda: table.lazy().collect_schema().names()), names, None)
+    yield SourceTable(table if where is None else where.filter_rows(table, names), None)
 
 
 def _released_items(released: Any, plan: Plan[Any, UserUnit], others: OtherUsersCount | None) -> ReleasedItems:
