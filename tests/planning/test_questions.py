@@ -21,7 +21,7 @@ from opendp_topk.apps.planning.record_file import read_fields
 from opendp_topk.apps.planning.releasing import ReleaseOptions
 from opendp_topk.apps.planning.several import RepeatOptions
 from opendp_topk.apps.planning.verification import AGREES, DISAGREES, verify_record
-from opendp_topk.errors import LedgerError, ParameterError, ParameterTypeError, TableError
+from opendp_topk.errors import DataError, DataTypeError, LedgerError, ParameterError, ParameterTypeError, TableError
 from tests.cli.command import edited, places
 
 from ..concepts.sentinels import raises_exactly
@@ -311,6 +311,18 @@ def test_an_error_names_parameters_in_python_and_options_in_the_command(name: st
     with name_options():
         raises_exactly(ParameterError, refused, text)
     raises_exactly(ParameterError, refused, plain)
+
+
+def test_rows_that_count_and_items_of_columns_need_a_polars_frame_with_these_columns() -> None:
+    by_row = dataclasses.replace(ASKED["top-k"], unit=tk.planning.TableUnit(rows_per_person=3)).plan()
+    by_parts = dataclasses.replace(
+        ASKED["top-k"], item="what,who else", candidates=[("a", "b"), ("c", "d")], k=1
+    ).plan()
+    for ready in by_row, by_parts:
+        raises_exactly(DataTypeError, lambda ready=ready: ready.release(ROWS.to_arrow()), "must be a polars frame")
+    raises_exactly(DataError, lambda: by_parts.release(ROWS), "the table must have the column 'who else'")
+    lost = ROWS.lazy().with_columns(pl.col("lost"))
+    raises_exactly(TableError, lambda: by_row.release(lost), "ColumnNotFoundError")
 
 
 @pytest.mark.parametrize("kind", ASKED)

@@ -16,6 +16,8 @@ from ...numerics.arithmetic import round_down
 from ...spaces.domains import FrameDomain, VectorDomain
 from ...spaces.measures import Measure, PrivacyProfile, without_delta
 from ...spaces.metrics import L01InfDistance, ScoreMetric, UserDistance
+from ...tables.files import require_column_names
+from ...tables.guard import run_guarded
 from ...transformations.bound_contributions import make_bound_contributions, map_only_contributions
 from ...transformations.count_by_item import make_count_by_item, map_only_count
 from ...transformations.minimum_users import map_only_minimum, then_minimum_users
@@ -241,11 +243,22 @@ class Columns:
         return bound_contributions(*space, most=self.max_items, by=self.keep, **step, **listed) >> scored
 
     def prepare_rows(self, rows: Any) -> Any:
-        """Return a table with items in one column, and with numbered rows if these count as users."""
+        """Return a table with items in one column, and with numbered rows if these count as users.
+
+        Raises:
+            DataTypeError: One of these is needed, and the table is not a polars frame.
+            DataError: A column is missing.
+        """
         import polars as pl
 
-        if not isinstance(rows, pl.LazyFrame | pl.DataFrame):
+        if not (self.parts or self.is_row_level):
             return rows
+        if not isinstance(rows, pl.LazyFrame | pl.DataFrame):
+            raise DataTypeError(
+                "the table must be a polars frame if every row counts as a user or items have several columns: convert "
+                "it, such as by polars.from_pandas, polars.from_arrow or the method pl() of DuckDB"
+            )
+        require_column_names(run_guarded(lambda: rows.lazy().collect_schema().names()), self.column_names, None)
         rows = add_joined_column(rows, self.parts) if self.parts else rows
         return numbered_rows(rows) if self.is_row_level else rows
 
