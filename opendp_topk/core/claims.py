@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
@@ -231,6 +231,7 @@ class Recipe:
     constructor: Callable[..., Any]
     arguments: tuple[Any, ...]
     options: Mapping[str, Any]
+    nesting_depth: int = field(init=False, compare=False)  # of constructors; thousands would exceed the recursion limit
 
     @staticmethod
     def from_call(constructor: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Recipe:
@@ -240,16 +241,13 @@ class Recipe:
         return Recipe(constructor, tuple(map(_copy_argument, arguments)), kept)
 
     def __post_init__(self) -> None:
-        if self.nesting_depth > _DEEPEST:
+        depth = 1 + max(map(_argument_depth, (*self.arguments, *self.options.values())), default=0)
+        if depth > _DEEPEST:
             raise CapacityError(
                 f"measurements may be nested or chained at most {_DEEPEST} times: compose a list of "
                 "measurements at once, or combine the functions after a release"
             )
-
-    @functools.cached_property
-    def nesting_depth(self) -> int:
-        """The number of constructors nested within each other; thousands would exceed Python's recursion limit."""
-        return 1 + max(map(_argument_depth, [*self.arguments, *self.options.values()]), default=0)
+        object.__setattr__(self, "nesting_depth", depth)
 
     @functools.cached_property
     def comparison_key(self) -> Hashable:

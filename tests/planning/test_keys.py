@@ -124,3 +124,15 @@ def test_only_where_there_are_several_rounds_weight_moves_between_them() -> None
     for rounds, again in ((1, False), (3, True)):
         found = Plan(query(), PartitionSelectionTask(rounds).build_measurement(query(), 0.5, 1e-6))
         assert ("in 3 rounds" in found.query.task.describe_mechanism(found)) == again
+
+
+@pytest.mark.parametrize(("measure", "users", "rounds"), [(MAX, 2, None), (MAX, 5, 1), (ZCDP, 3, 3)])
+def test_delta_is_reduced_for_several_users_by_no_more_than_is_needed(
+    measure: tk.Measure, users: int, rounds: int | None
+) -> None:
+    asked, task = query(measure, users=users), PartitionSelectionTask(rounds)
+    found = task._calibrate_rounds(asked)
+    main, delta = found.parameters["scale" if measure == ZCDP else "epsilon"], found.parameters["delta"]
+    assert found.check(users, asked.budget.d_out)
+    assert delta < asked.budget.delta_below
+    assert not task.build_measurement(asked, main, delta * 2 ** (1 / 32)).check(users, asked.budget.d_out)
