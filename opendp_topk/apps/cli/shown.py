@@ -83,7 +83,7 @@ def _print_record(record: ReleaseRecord, ledger: Ledger | None) -> None:
     terminal.print_paragraphs(asked.title(record), asked.method(record), "")
     counts = words.count_amounts(record)
     shown = None if counts is None else [f"{count:.12g}" for count in counts]
-    _print_items(record, shown, asked.heading(record) if asked.numbers else "item")
+    _print_items(record, shown, asked.heading(record))
     terminal.print_paragraphs("")
     terminal.print_rows(
         [
