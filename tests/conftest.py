@@ -144,6 +144,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.nodeid.startswith(FORGETTING))
     ignored = items[0].config.getini("filterwarnings") if items else ()
     instances: dict[tuple[str, bool], list[pytest.Item]] = {}
+    strict = pytest.mark.filterwarnings("error", "ignore::ResourceWarning", *ignored)
     named: dict[pytest.Item, set[str]] = {}
     for item in items:
         marks = list(item.iter_markers())
@@ -160,7 +161,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if slow and not item.nodeid.startswith(TRACED):
             item.add_marker(pytest.mark.untraced)
         if names.isdisjoint(TIERS):
-            item.add_marker(pytest.mark.filterwarnings("error", "ignore::ResourceWarning", *ignored), append=False)
+            item.add_marker(strict, append=False)
     for alike in instances.values():
         last = len(alike) - 1
         for at, item in enumerate(alike):

@@ -125,7 +125,7 @@ def test_the_obligations_of_a_measurement(measure: tk.Measure, neighbors: str) -
 def test_no_enumerated_tables_exceed_a_map(d_in: int) -> None:
     """Users are added, and under replace exchanged, ``d_in`` of them; of one some tables come near."""
     generator, near = np.random.default_rng(d_in), dict.fromkeys((MAX, ZCDP, PROFILE), 0.0)
-    for d, k, scale, users, user in some_tables(generator, 25 if d_in == 1 else 60):
+    for d, k, scale, users, user in some_tables(generator, 14 if d_in == 1 else 60):
         added = [frozenset({int(generator.integers(d))} | user) for _ in range(d_in)]
         for neighbors, before in (("add_remove", users), ("replace", [*users, *[frozenset({0})] * d_in])):
             p, q = law(before, d, k, scale), law([*users, *added], d, k, scale)

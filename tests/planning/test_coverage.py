@@ -117,7 +117,7 @@ def test_a_plan_is_tried_on_a_public_table(candidates: int | None, users: int, w
     """Margins are a hundred times the noise: what is reached follows from the table alone."""
     listed = candidates or (("0", "01", "2", "3") if whole else BOOKS)
     for k, chosen, popular in ((1, 3000, 3000), (2, 4000, 3000), *([] if candidates else [(4, users, users)])):
-        budget = {"epsilon": 1, "delta": 1e-5} if k == 1 else {"epsilon": 1}
+        budget = {"epsilon": 1, "delta": 1e-5} if k == 1 and not whole else {"epsilon": 1}
         found = simulate_coverage(asked(k, listed, **budget).plan(), read_books(whole).lazy())
         assert found == CoverageReach(users, chosen, SimulatedMean(chosen, 0), SimulatedMean(popular, 0))
 
@@ -145,8 +145,8 @@ def test_what_is_asked_is_checked() -> None:
 
 def test_several_releases_add_up_and_compose_as_the_command_says() -> None:
     """Epsilons and rhos are divided by the number of releases; curves together need less noise than both."""
-    releases, k = 12, 30
-    question = asked(k=k, candidates=1000, epsilon=1, delta=1e-5)
+    releases, k = 6, 20
+    question = asked(k=k, candidates=100, epsilon=1, delta=1e-5)
     pure, concentrated, curves = (one.plan.scale for one in tk.planning.Repeated(question, releases).options())
     assert pure == pytest.approx(releases * k, rel=1e-5)
     assert concentrated < pure / 5

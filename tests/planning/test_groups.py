@@ -71,7 +71,7 @@ def test_the_price_is_of_the_dearest_way_to_touch_groups(users: int, neighbors: 
 def test_the_search_is_by_the_whole_map(neighbors: str, measure: tk.Measure, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Callable[[float], Measurement]] = []
     monkeypatch.setattr(planning_groups, "least_scale", lambda make, *_: found.append(make) or make(2.0))
-    for groups, most in itertools.product(range(1, 5), repeat=2):
+    for groups, most in itertools.product((1, 2, 4), repeat=2):
         asked = query(Budget(measure, 1), groups=groups, most=most, unit=UserUnit(neighbors))
         asked.task.calibrate_measurement(asked)
         for users, scale in itertools.product(range(4), (2.0, 0.7)):
