@@ -96,6 +96,9 @@ class GroupedTask(TopKTask):
     def error_bound(self, plan: Plan[Any, Any]) -> float:
         return self.task.error_bound(self.single_group_plan(plan))
 
+    def needs_no_noise(self, query: Query[Any, Any]) -> bool:
+        return self.task.needs_no_noise(replace(query, unit=replace(query.unit, neighbors="add_remove")))
+
     def question_text(self, columns: Columns) -> str:
         groups = count_with_noun(len(self.groups), "group")
         return f"{super().question_text(columns).removesuffix('?')}, in each of {groups}?"
