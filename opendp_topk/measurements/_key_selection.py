@@ -24,7 +24,7 @@ from ..sampling.noises.noise import Noise
 from ..sampling.noises.standard import is_standard
 from ..sampling.samplers import unlisted
 from ..spaces.costs import NOT_STRICT, STRICT, Cost, require_with_delta
-from ..spaces.curves.curve import PrivacyCurve
+from ..spaces.curves.curve import PrivacyCurve, _bits_to_float, _float_to_bits, least_argument
 from ..spaces.keyed_counts import KeyedCountDistance, keep_largest_counts
 from ..spaces.measures import PrivacyProfile
 from ._moved import ChangedScores, gumbel_bounds
@@ -77,16 +77,14 @@ def least_lead(noise: Noise, slots: int, delta: Fraction) -> float:
     Raises:
         ParameterError: delta is too small: no lead was found.
     """
-    low, high = 0.0, 1.0
-    if is_within_delta(noise, slots, Fraction(0), delta):
-        return low
-    while not is_within_delta(noise, slots, Fraction(high), delta):
-        low, high = high, 2 * high
-        if high > 2 * _FARTHEST:
-            raise ParameterError("delta is too small: no threshold satisfies it")
-    while low < (middle := low + (high - low) / 2) < high:
-        low, high = (low, middle) if is_within_delta(noise, slots, Fraction(middle), delta) else (middle, high)
-    return high
+
+    def chance(bits: int) -> float:
+        return round_up(released_before_stop(noise, slots, Fraction(_bits_to_float(bits))))
+
+    last = _float_to_bits(float(_FARTHEST))
+    if chance(last) > delta:
+        raise ParameterError("delta is too small: no threshold satisfies it")
+    return _bits_to_float(least_argument(chance, delta, -1, last))
 
 
 def require_stop_noise(noise: Any) -> Noise:
