@@ -474,7 +474,7 @@ class PartitionSelectionTask(VariableSizeTask):
         else:
             squares = d_in**2 * (2 if query.unit.neighbors == "replace" else 1)
             inverse = sum((1 / part**2 for part in SCALES[self.rounds or 1]), Fraction(0))
-            loss = _NEARLY * math.sqrt(squares * inverse / (2 * to_fraction(main)))
+            loss = _NEARLY * math.sqrt(round_down(squares * inverse / (2 * to_fraction(main))))
         whole = self.build_measurement(query, loss, delta)
         if whole.check(d_in, query.budget.d_out):
             return whole
