@@ -727,7 +727,7 @@ class TableItemsQuestion(BoundedQuestion):
         if found.get("bounds", (0, 0))[0] < 0 and self.item_list is None:
             raise option_error("--bounds must not be negative without --candidates")
         if self.minimum_users is not None:
-            checks.require_positive_int(named("--minimum-users"), self.minimum_users)
+            checks.require_positive_int(named("--minimum-users"), self.minimum_users, at_most=2**30, limit="2^30")
         return found
 
     @classmethod
