@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 
 from ...core.candidates import is_iterable, public_items
 from ...core.measurement import Measurement
-from ...errors import ParameterError, SearchError, checks
+from ...errors import ParameterError, ParameterTypeError, SearchError, checks
 from ...errors.checks import plain_number
 from ...spaces.measures import (
     Approximate,
@@ -63,7 +63,7 @@ def require_column(option: str, name: Any) -> str:
     """Return the name of a column; raise if it is not a non-empty string."""
     if isinstance(name, str) and name:
         return name
-    raise option_error(f"{option} must be the name of a column, a non-empty string")
+    raise ParameterTypeError(named(f"{option} must be the name of a column, a non-empty string"))
 
 
 # People and budget.
