@@ -68,7 +68,7 @@ def test_who_is_replaced_and_groups_need_more_noise(budget: dict[str, float]) ->
 def test_a_ledger_pays_for_a_point_of_the_curve_only_if_more_releases_fit(
     k: int, own_delta: float, pays_delta: bool, tmp_path: Path
 ) -> None:
-    """The rho of few choices is less than that of their epsilon at delta; without a share of delta only that counts."""
+    """The rho of few choices is below that of their epsilon at delta; without a share of delta, rhos do not count."""
     books = [*BOOKS, *map(str, range(50))]
     ready = asked(k=k, candidates=books, epsilon=1, delta=1e-5).plan()
     given = {"measure": tk.PrivacyProfile(), "dataset": "books", "metric": tk.UserDistance(), "user": "who"}

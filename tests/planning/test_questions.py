@@ -193,11 +193,12 @@ def test_records_that_cannot_be_saved_say_why(tmp_path: Path, name: str, error: 
     raises_exactly(error, lambda: record.save(tmp_path / name), message)
 
 
-def test_a_delta_that_vanishes_is_an_option_only_if_it_was_asked_for() -> None:
+def test_a_delta_that_vanishes_is_no_option_without_a_target() -> None:
     large = dataclasses.replace(ASKED["coverage"], budget=tk.planning.PrivacyBudget(epsilon=1e9, delta=1e-9))
     record = large.plan().release(ROWS).record
-    assert (record.d_out[1], record.asked.record_options(record)["delta"]) == (0, 1e-9)
-    assert "delta" not in record.asked.record_options(dataclasses.replace(record, target=None))
+    lost = dataclasses.replace(record, target=None)
+    assert [one.asked.record_options(one).get("delta") for one in (record, lost)] == [1e-9, None]
+    assert record.d_out[1] == 0
 
 
 def test_an_option_that_a_release_does_not_have_is_named() -> None:

@@ -60,11 +60,9 @@ NEIGHBORS = ("add_remove", "replace")
 
 def require_column(option: str, name: Any) -> str:
     """Return the name of a column; raise if it is not a non-empty string."""
-    if not isinstance(name, str):
-        raise ParameterTypeError(named(f"{option} must be the name of a column, a string"))
-    if not name:
-        raise option_error(f"{option} must be the name of a column, not an empty string")
-    return name
+    if isinstance(name, str) and name:
+        return name
+    raise ParameterTypeError(named(f"{option} must be the name of a column, a non-empty string"))
 
 
 # People and budget.
@@ -732,7 +730,7 @@ class TableItemsQuestion(BoundedQuestion):
         if found.get("bounds", (0, 0))[0] < 0 and self.item_list is None:
             raise option_error("--bounds must not be negative without --candidates")
         if self.minimum_users is not None:
-            checks.require_positive_int(named("--minimum-users"), self.minimum_users)
+            checks.require_positive_int(named("--minimum-users"), self.minimum_users, at_most=2**30, limit="2^30")
         return found
 
     @classmethod

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ...errors import checks
 from ...numerics.arithmetic import to_fraction
-from ...transformations.quantile_scores import lowest_terms
+from ...transformations.quantile_scores import MOST_ROWS, lowest_terms
 from ..ledger.amounts import parse_exact
 from .options import named, option_error
 from .plan import Plan
@@ -62,7 +62,9 @@ class Quantile(Question):
             self.unit.column,
             value=require_column("--column", self.column),
             quantiles=tuple(Fraction(*lowest_terms(one, named("--quantile"))) for one in asked),
-            max_rows=1 if self.max_rows is None else checks.require_positive_int(named("--max-rows"), self.max_rows),
+            max_rows=1
+            if self.max_rows is None
+            else checks.require_positive_int(named("--max-rows"), self.max_rows, at_most=MOST_ROWS, limit="2^20"),
             **parse_grid(self.bounds, self.step),
         )
         QuantileTask.from_columns(found)  # raises unless the numbers of the grid are within the range of floats

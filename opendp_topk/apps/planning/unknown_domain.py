@@ -455,7 +455,7 @@ class PartitionSelectionTask(VariableSizeTask):
         else:
             squares = d_in**2 * (2 if query.unit.neighbors == "replace" else 1)
             inverse = sum((1 / part**2 for part in SCALES[self.rounds or 1]), Fraction(0))
-            loss = _NEARLY * math.sqrt(squares * inverse / (2 * to_fraction(main)))
+            loss = _NEARLY * math.sqrt(round_down(squares * inverse / (2 * to_fraction(main))))
         best, failing, passing, steps, turn = None, -1, _MOST_STEPS, 0, 0
         while passing - failing > 1:  # the delta of the map falls by about one step with each
             steps, turn = min(max(steps, failing + 1), passing - 1), turn + 1
