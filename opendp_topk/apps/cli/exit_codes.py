@@ -66,7 +66,9 @@ def with_exit_codes(command: Callable[P, None]) -> Callable[P, None]:
         except Exception as error:
             line = f"internal error ({type(error).__name__}); the details are omitted, as they may contain data"
             code, line = DATA, "; ".join([line, *spent_budget_notes(error)])
-        line = functools.reduce(lambda text, pair: re.sub(*pair, text), _IN_COMMAND, " ".join(line.split()))
+        line = " ".join(line.split())
+        for python, advice in _IN_COMMAND:
+            line = re.sub(python, advice, line)
         if not log.write_event("error", message=line, code=code):
             typer.echo(f"opendp-topk: {foreign.terminal_line(line)}", err=True)
         raise typer.Exit(code)

@@ -278,7 +278,9 @@ class _ComposedCurves:
     def gaussian_scale_guess(self, scale: float) -> float:
         """Return a guess: the scale at which all releases pass if their losses are normal with the same rho."""
         rhos = [bound.rho for bound in self.composed_bounds(scale) if isinstance(bound, ZCDPBound)]
-        return scale * math.sqrt(2 * round_down(min(rhos))) / gaussian_shift(*self.d_out) if rhos else scale
+        return (
+            scale * math.sqrt(2 * round_down(to_fraction(min(rhos)))) / gaussian_shift(*self.d_out) if rhos else scale
+        )
 
     def delta_at_scale(self, scale: float, kind: type | None = None) -> float:
         """Return the delta by the bounds of ``kind`` that need a grid; for None, by all bounds that need none."""
