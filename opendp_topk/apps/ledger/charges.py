@@ -6,6 +6,7 @@ import hashlib
 import math
 import unicodedata
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ...core.claims import claims_digest
@@ -118,7 +119,7 @@ def delta_of_most_releases(journal: Journal, measurement: Any, d_in: Any, delta:
         if cost is None:
             return -1
         rho, own, *others = (
-            math.inf if part == 0 else max(rest, 0) // part for rest, part in zip(left, cost, strict=True)
+            math.inf if part == 0 else max(rest, Fraction(0)) // part for rest, part in zip(left, cost, strict=True)
         )
         return min(own, max(rho, *others))
 
