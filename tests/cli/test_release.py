@@ -43,7 +43,7 @@ def test_programs_read_a_record(command: Command, library: Library) -> None:
     record = record_of(out.read_text(encoding="utf-8"))
     assert list(record) == [
         *("format", "question", "time", "items", "k", "release", "measure", "symbol", "neighbors", "d_in", "d_out"),
-        *("mechanism", "scale", "accuracy", "ledger", "proof", "candidate_list", "engine", "library"),
+        *("target", "mechanism", "scale", "accuracy", "ledger", "proof", "candidate_list", "engine", "library"),
     ]
     assert record["items"] == BEST[:3]
     assert record["format"] == "opendp_topk.release.v1"

@@ -89,7 +89,7 @@ def test_every_record_is_valid(command: Command, library: Library, schema: Any, 
     assert [error.message for error in schema.iter_errors(record)] == []
     for name in record:
         assert list(schema.iter_errors({key: value for key, value in record.items() if key != name})) or name in (
-            *("question", "counts", "gaps", "count_accuracy", "candidate_list", "stated"),
+            *("question", "counts", "gaps", "count_accuracy", "candidate_list", "stated", "target"),
         )
     assert list(schema.iter_errors({**record, "true_counts": [1]}))
     assert list(schema.iter_errors({**record, "items": [1.5]}))

@@ -40,20 +40,22 @@ def question_class(kind: str) -> Any:
 
 
 def record_question(question: Mapping[str, Any] | None, known: Mapping[str, Any]) -> Any:
-    """Return the class of the question of a record, which owns ``known``, the parameters of its mechanism.
+    """Return the class of the question of a record, by its field ``question``.
 
-    ``question`` is its field of that name, which must name this question; None for a record of an earlier version.
+    If that is None, the question is the first that owns ``known``, the parameters of the mechanism: only this loads
+    other questions.
 
     Raises:
         TableError: The question or its version is unknown, or it is not the question of the mechanism.
     """
-    owner = next((one for one in reversed(question_kinds()) if question_class(one).owns(known)), None)
-    kind = owner if question is None else question["kind"]
+    if question is None:
+        question = {"kind": next((one for one in reversed(question_kinds()) if question_class(one).owns(known)), None)}
+    kind = question["kind"]
     found = question_class(kind) if kind in question_kinds() else None
-    if found is None or (question or {}).get("version", found.version) != found.version:
-        named = "" if question is None else f", {quote_path(question['kind'])} in version {question.get('version')},"
+    if found is None or question.get("version", found.version) != found.version:
+        named = "" if kind is None else f", {quote_path(kind)} in version {question.get('version')},"
         raise TableError(f"its question{named} is unknown: open it with the version of opendp_topk that wrote it")
-    if kind != owner:
+    if not found.owns(known):
         raise TableError(f"its mechanism does not answer its question, {kind}: fields were removed or changed")
     return found
 

@@ -11,6 +11,7 @@ from typing import Any
 from ...errors import ParameterError, TableError
 from ...errors.files import quote_path, read_regular_file
 from ...numerics.arithmetic import to_fraction
+from .questions import record_question
 from .release_record import FORMAT, ReleaseRecord
 from .units import parse_signed, split_item_parts
 
@@ -78,7 +79,8 @@ def _is_consistent(record: ReleaseRecord) -> bool:
     asked, released, known = record.asked, record.released, record.mechanism
     beside = (released.counts, released.gaps, released.groups)
     return (
-        all(one is None or len(one) == len(released.items) for one in beside)
+        record_question(None, known) is asked
+        and all(one is None or len(one) == len(released.items) for one in beside)
         and isinstance(record.d_out, tuple) == record.symbol.startswith("(")
         and isinstance(record.target or record.d_out, tuple) == record.symbol.startswith("(")
         and (released.groups is None or "partition" in known)

@@ -16,8 +16,6 @@ from ...numerics.arithmetic import round_down
 from ...spaces.domains import FrameDomain, VectorDomain
 from ...spaces.measures import Measure, PrivacyProfile, without_delta
 from ...spaces.metrics import L01InfDistance, ScoreMetric, UserDistance
-from ...tables.files import require_column_names
-from ...tables.guard import run_guarded
 from ...transformations.bound_contributions import make_bound_contributions, map_only_contributions
 from ...transformations.count_by_item import make_count_by_item, map_only_count
 from ...transformations.minimum_users import map_only_minimum, then_minimum_users
@@ -249,10 +247,13 @@ class Columns:
             DataTypeError: One of these is needed, and the table is not a polars frame.
             DataError: A column is missing.
         """
-        import polars as pl
-
         if not (self.parts or self.is_row_level):
             return rows
+        import polars as pl
+
+        from ...tables.files import require_column_names
+        from ...tables.guard import run_guarded
+
         if not isinstance(rows, pl.LazyFrame | pl.DataFrame):
             raise DataTypeError(
                 "the table must be a polars frame if every row counts as a user or items have several columns: convert "
